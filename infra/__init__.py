@@ -1,0 +1,1 @@
+"""The local stack and the set-up of a machine."""
