@@ -1,0 +1,41 @@
+"""Settings of an installation and the configuration of its sources.
+
+In: environment variables and one TOML file per source. Out: frozen values, complete with their
+defaults, that travel to jobs as JSON. Nothing here touches the network.
+"""
+
+from lakehouse.config.fields import CONNECTORS, ChangeKind, format_duration
+from lakehouse.config.kafka import STACK_FILE, kafka_properties
+from lakehouse.config.loading import load_source, load_sources, parse_source
+from lakehouse.config.sections import ColumnConfig, TableConfig
+from lakehouse.config.settings import Settings
+from lakehouse.config.source import SourceConfig
+from lakehouse.config.topics import (
+    TopicRole,
+    TopicSelection,
+    control_topics,
+    required_topics,
+    select_topics,
+    topic_role,
+)
+
+__all__ = [
+    "CONNECTORS",
+    "STACK_FILE",
+    "ChangeKind",
+    "ColumnConfig",
+    "Settings",
+    "SourceConfig",
+    "TableConfig",
+    "TopicRole",
+    "TopicSelection",
+    "control_topics",
+    "format_duration",
+    "kafka_properties",
+    "load_source",
+    "load_sources",
+    "parse_source",
+    "required_topics",
+    "select_topics",
+    "topic_role",
+]

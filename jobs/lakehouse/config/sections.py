@@ -1,0 +1,164 @@
+"""The tables of a TOML file, one model each. Each description completes "expected …"."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Literal, Self
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, model_validator
+
+from lakehouse.config.fields import ChangeKind, Cron, Duration, Pattern, Share, Text, TopicName
+from lakehouse.names import RESERVED_ENDINGS
+
+Flag = Annotated[bool, Field(description="true or false")]
+SilverName = Annotated[
+    str,
+    Field(
+        pattern=r"^[a-z0-9_]{1,200}$",
+        description="a table name of lower-case letters, digits and '_' that does not end in "
+        "__state, __history or __retired_<n>",
+    ),
+]
+Names = Annotated[tuple[Text, ...], Field(description="a list of names")]
+Tables = Annotated[
+    tuple[Text, ...], Field(description='a list of tables such as ["public.orders"]')
+]
+Patterns = Annotated[
+    tuple[Pattern, ...],
+    Field(
+        min_length=1,
+        description="a list of regular expressions (ticdc has no default for its topics)",
+    ),
+]
+
+
+class Section(BaseModel):
+    """A table of keys; every other key is refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class ScheduleConfig(Section):
+    """When the Dag runs. `run`: one Spark application for all steps; `task`: one for each."""
+
+    interval: Cron = "*/5 * * * *"
+    start: Annotated[
+        AwareDatetime, Field(description="a time with its zone such as 2026-01-01T00:00:00Z")
+    ]
+    isolation: Annotated[Literal["run", "task"], Field(description='"run" or "task"')] = "run"
+
+
+class KafkaConfig(Section):
+    """Where the messages are. A control topic that is None is off."""
+
+    connection: Annotated[
+        str,
+        Field(
+            pattern=r"^[A-Za-z0-9_.-]{1,200}$",
+            description="the id of an Airflow connection such as kafka_inventory",
+        ),
+    ]
+    topics: Patterns
+    schema_changes: TopicName | None = None
+    transactions: TopicName | None = None
+    heartbeat: TopicName | None = None
+    schema_history: TopicName | None = None
+    notifications: TopicName | None = None
+    signals: TopicName | None = None
+    topic_tables: Annotated[
+        Mapping[TopicName, Patterns],
+        Field(description='a table of topic = ["regular expression over <schema>.<table>"]'),
+    ] = {}
+
+
+class SchemaChangesConfig(Section):
+    """What happens when a table's schema changes."""
+
+    mode: Annotated[
+        Literal["evolve", "try_evolve", "lenient", "ignore", "fail"],
+        Field(description="one of evolve, try_evolve, lenient, ignore, fail"),
+    ] = "evolve"
+    require_approval: Annotated[
+        tuple[ChangeKind, ...], Field(description="a list of change kinds")
+    ] = ()
+    resnapshot: Flag = False
+    drop_column: Annotated[Literal["keep", "drop"], Field(description='"keep" or "drop"')] = "keep"
+
+
+class TransactionsConfig(Section):
+    """Whether a cut holds whole transactions only, and how long it waits for their end."""
+
+    consistent: Flag = True
+    strict: Flag = False
+    timeout: Duration
+
+
+class SnapshotConfig(Section):
+    """What a source snapshot may remove: see the ghosts of repeated source snapshots."""
+
+    complete: Flag = False
+    max_sweep: Share = 0.1
+
+
+class KeepConfig(Section):
+    """Which published cuts keep their tags; `last` cuts are kept whatever their age."""
+
+    all: Duration
+    hourly: Duration
+    daily: Duration
+    last: Annotated[int, Field(ge=1, description="a whole number from 1 on")] = 2
+
+
+class CutsConfig(Section):
+    """Published cuts."""
+
+    keep: KeepConfig
+
+
+class RebuildConfig(Section):
+    """Rebuilds; `undo` is how long the state before one stays tagged."""
+
+    undo: Duration
+
+
+class ColumnConfig(Section):
+    """What differs for one column of a table."""
+
+    mask: Annotated[
+        Literal["drop", "hash", "redact"] | None, Field(description="one of drop, hash, redact")
+    ] = None
+    type: Annotated[
+        Text | None, Field(description='a type of the source such as "bigint unsigned"')
+    ] = None
+
+
+class TableConfig(Section):
+    """What differs for one table."""
+
+    table: SilverName | None = None
+    delete: Annotated[Literal["hard", "soft"], Field(description='"hard" or "soft"')] = "hard"
+    history: Flag = False
+    key: Names = ()
+    drop_column: Annotated[
+        Literal["keep", "drop"] | None, Field(description='"keep" or "drop"')
+    ] = None
+    columns: Annotated[
+        Mapping[str, ColumnConfig],
+        Field(description='a table of column = { mask = "drop" } or { type = "…" }'),
+    ] = {}
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.table is not None and RESERVED_ENDINGS.search(self.table):
+            raise ValueError(
+                f"table: {self.table!r}: expected a name that does not end in __state, "
+                "__history or __retired_<n>, which the pipeline's own tables have"
+            )
+        for name in self.key:
+            mask = self.columns[name].mask if name in self.columns else None
+            if mask not in (None, "hash"):
+                raise ValueError(
+                    f"columns.{name}.mask: {mask!r}: expected 'hash', because {name!r} is part "
+                    "of the key and rows are found by it"
+                )
+        return self

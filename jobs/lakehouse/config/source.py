@@ -1,0 +1,124 @@
+"""SourceConfig: one TOML file as one frozen value, complete with its defaults.
+
+Unknown keys are refused. Each field's description says what is expected of its value; error
+messages are made from it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from lakehouse.config.fields import (
+    GTID_CONNECTORS,
+    ConnectorName,
+    SourceName,
+    TopicPrefix,
+)
+from lakehouse.config.sections import (
+    CutsConfig,
+    KafkaConfig,
+    RebuildConfig,
+    ScheduleConfig,
+    SchemaChangesConfig,
+    Section,
+    SnapshotConfig,
+    TableConfig,
+    Tables,
+    TransactionsConfig,
+)
+from lakehouse.errors import ConfigError
+from lakehouse.names import TableIdentity, parse_table
+
+
+class SourceConfig(Section):
+    """One source: one connector instance, one topic prefix, one TOML file.
+
+    Attributes:
+        name: The TOML file's name without its ending.
+        longer_prefixes: Topic prefixes of other sources that start with this one's and a dot.
+        tables: By the text of the key; `table_options` finds one by identity.
+    """
+
+    name: SourceName
+    connector: ConnectorName
+    topic_prefix: TopicPrefix
+    longer_prefixes: tuple[str, ...] = ()
+    control_tables: Tables = ()
+    epoch: Annotated[Literal["manual", "gtid"], Field(description='"manual" or "gtid"')]
+    schedule: ScheduleConfig
+    kafka: KafkaConfig
+    schema_changes: SchemaChangesConfig
+    transactions: TransactionsConfig
+    snapshot: SnapshotConfig
+    cuts: CutsConfig
+    rebuild: RebuildConfig
+    tables: Annotated[
+        Mapping[str, TableConfig], Field(description='tables such as [tables."public.orders"]')
+    ] = {}
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.epoch == "gtid" and self.connector not in GTID_CONNECTORS:
+            raise ValueError(
+                f"epoch: 'gtid': expected 'manual' for {self.connector}, which sends no GTIDs"
+            )
+        named: dict[str, str] = {}
+        seen: dict[TableIdentity, str] = {}
+        for key, options in self.tables.items():
+            _refuse_twice(seen, _parsed(key, f'tables."{key}"', self.connector), key)
+            if options.table is not None:
+                _refuse_name_twice(named, options.table, key)
+        for index, text in enumerate(self.control_tables):
+            _parsed(text, f"control_tables[{index}]", self.connector)
+        return self
+
+    def table_options(self, identity: TableIdentity) -> TableConfig:
+        """What the file says about a table; the defaults when it says nothing."""
+        parts = identity.parts(self.connector)
+        for text, options in self.tables.items():
+            if parse_table(text, self.connector).parts(self.connector) == parts:
+                return options
+        return TableConfig()
+
+    def is_control_table(self, identity: TableIdentity) -> bool:
+        """Whether the table is landed and counted but never becomes silver."""
+        parts = identity.parts(self.connector)
+        return any(
+            parse_table(text, self.connector).parts(self.connector) == parts
+            for text in self.control_tables
+        )
+
+    def configured_names(self) -> dict[TableIdentity, str]:
+        """The silver names that the file gives."""
+        return {
+            parse_table(text, self.connector): options.table
+            for text, options in self.tables.items()
+            if options.table is not None
+        }
+
+
+def _parsed(text: str, path: str, connector: str) -> TableIdentity:
+    try:
+        return parse_table(text, connector)
+    except ConfigError as broken:
+        raise ValueError(re.sub(r"^table ", f"{path}: ", str(broken))) from broken
+
+
+def _refuse_twice(seen: dict[TableIdentity, str], identity: TableIdentity, key: str) -> None:
+    if identity in seen:
+        raise ValueError(
+            f"tables.'{key}': {key!r}: expected each table once, as {seen[identity]!r}"
+        )
+    seen[identity] = key
+
+
+def _refuse_name_twice(named: dict[str, str], name: str, key: str) -> None:
+    if name in named:
+        raise ValueError(
+            f'tables."{key}".table: {name!r}: expected another name, it is that of {named[name]!r}'
+        )
+    named[name] = key
