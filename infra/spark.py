@@ -1,0 +1,60 @@
+"""Spark as this project installs it: Java, jars and small-machine settings, for every launcher.
+
+`spark-submit` and PySpark read `SPARK_CONF_DIR/spark-defaults.conf`; a cluster's operators point
+`SPARK_CONF_DIR` at their own folder and nothing else changes.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from infra.setup.layout import jars, java_home
+
+_DEFAULTS = {
+    "spark.master": "local[2]",
+    "spark.driver.memory": "1500m",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.sql.shuffle.partitions": "4",
+    "spark.default.parallelism": "2",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "WARN",
+    "spark.scheduler.mode": "FAIR",
+    "spark.redaction.regex": "(?i)secret|password|token|jdbc.user|credential",
+}
+
+
+def spark_environment(home: Path) -> dict[str, str]:
+    """The variables that a process needs to start Spark; writes the defaults below `home`.
+
+    Args:
+        home: `LAKEHOUSE_HOME`.
+    """
+    binaries = Path(sys.executable).parent
+    given = os.environ.get("SPARK_CONF_DIR")
+    folder = Path(given) if given else _write_defaults(home)
+    return {
+        "JAVA_HOME": str(java_home()),
+        "SPARK_CONF_DIR": str(folder),
+        "PYSPARK_PYTHON": sys.executable,
+        "PYSPARK_DRIVER_PYTHON": sys.executable,
+        "PATH": os.pathsep.join((str(binaries), os.environ.get("PATH", ""))),
+    }
+
+
+def _write_defaults(home: Path) -> Path:
+    folder = home.absolute() / "spark"
+    folder.mkdir(parents=True, exist_ok=True)
+    values = {
+        **_DEFAULTS,
+        "spark.jars": ",".join(str(jar) for jar in jars("spark")),
+        "spark.local.dir": str(folder / "tmp"),
+    }
+    text = "".join(f"{key} {value}\n" for key, value in sorted(values.items()))
+    temporary = folder / f"spark-defaults.{os.getpid()}"
+    temporary.write_text(text, encoding="utf-8")
+    temporary.replace(folder / "spark-defaults.conf")
+    return folder

@@ -1,0 +1,1 @@
+"""Change events from databases, as correct and proven Apache Iceberg tables."""

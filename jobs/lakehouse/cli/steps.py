@@ -1,0 +1,120 @@
+"""Commands that run steps: check, apply, validate, publish and run, each one Spark application."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import uuid
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from infra.spark import spark_environment
+from lakehouse.config import Settings, SourceConfig, load_source
+from lakehouse.errors import StepFailed
+from lakehouse.plan.records import STEPS, Step
+from lakehouse.plan.submission import Run, application, arguments, iso
+from lakehouse.spark.ledger import Ledger
+
+Source = Annotated[str, typer.Option("--source", help="The source: its TOML file's name.")]
+RunId = Annotated[
+    str | None, typer.Option("--run-id", help="Go on with this run. Default: the newest one.")
+]
+Until = Annotated[
+    datetime | None,
+    typer.Option("--until", help="End of the data interval (exclusive, UTC).", formats=["%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H:%M:%S%z"]),
+]
+Archive = Annotated[
+    Path | None, typer.Option("--archive", help="Land from this topic archive, not from Kafka.")
+]
+FromStep = Annotated[str, typer.Option("--from-step", help=f"Start at one of {', '.join(STEPS)}.")]
+LandDecides = Annotated[
+    bool, typer.Option("--land-decides", help="Exit with landing's code alone; the Dag uses it.")
+]
+
+_SUMMARIES: dict[Step, str] = {
+    "check": "Record the schemas that landed and judge their changes.",
+    "apply": "Turn landed change events into row changes on a staged branch.",
+    "validate": "Judge the staged rows with the expectation suites.",
+    "publish": "Make the staged rows one published cut of the whole source.",
+}
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the application."""
+    for step, summary in _SUMMARIES.items():
+        app.command(step, help=summary)(_step_command(step))
+    app.command("run", help="All five steps of a source in one Spark application.")(_run)
+
+
+def submit(step: Step | None, source: SourceConfig, settings: Settings, run: Run) -> int:
+    """Run one Spark application in the foreground.
+
+    Args:
+        step: The step, or None for all five.
+        source: The source.
+        settings: This process's settings; the application reads the same environment.
+        run: The run's arguments.
+
+    Returns:
+        The application's exit code.
+    """
+    environment = {**os.environ, **spark_environment(settings.home)}
+    command = ["spark-submit", str(application(step)), *arguments(source, run)]
+    return subprocess.run(command, env=environment, check=False).returncode
+
+
+def new_run_id() -> str:
+    """A run id for a run that nobody named."""
+    return f"manual__{datetime.now(UTC):%Y%m%dT%H%M%S}_{uuid.uuid4().hex[:6]}"
+
+
+def utc(time: datetime | None) -> datetime | None:
+    """A time from the command line; without a zone it is UTC."""
+    return time.replace(tzinfo=UTC) if time and time.tzinfo is None else time
+
+
+def _step_command(step: Step) -> Callable[..., None]:
+    def command(source: Source, run_id: RunId = None) -> None:
+        settings = Settings.from_environment()
+        config = load_source(source, settings)
+        run = Run(run_id=run_id or _newest_run(settings, source))
+        raise typer.Exit(submit(step, config, settings, run))
+
+    return command
+
+
+def _run(
+    source: Source,
+    until: Until = None,
+    archive: Archive = None,
+    from_step: FromStep = "land",
+    land_decides: LandDecides = False,
+    run_id: RunId = None,
+) -> None:
+    settings = Settings.from_environment()
+    config = load_source(source, settings)
+    step = next((known for known in STEPS if known == from_step), None)
+    if step is None:
+        raise typer.BadParameter(f"{from_step!r}: expected one of {', '.join(STEPS)}")
+    run = Run(
+        run_id=run_id or (new_run_id() if step == "land" else _newest_run(settings, source)),
+        until=iso(utc(until)),
+        archive=archive,
+        from_step=step,
+        land_decides=land_decides,
+    )
+    raise typer.Exit(submit(None, config, settings, run))
+
+
+def _newest_run(settings: Settings, source: str) -> str:
+    runs = Ledger(settings).runs(source)
+    if not runs:
+        raise StepFailed(
+            f"Source {source!r}: no run is recorded: expected one that landed; "
+            f"do `lakehouse land --source {source}` first"
+        )
+    return runs[-1].run_id

@@ -1,0 +1,61 @@
+"""Every error that the project raises on purpose, with the exit code a command ends with.
+
+    LakehouseError
+    ├── ConfigError          a TOML file, an environment variable or an argument is wrong
+    ├── LandingRefused       landing would lose, repeat or mix up messages
+    ├── ArchiveError         a topic archive cannot be read as one
+    ├── UnsupportedConnector apply does not know this connector yet
+    ├── MainMoved            a staged branch no longer starts at `main`
+    ├── Superseded           another run holds, or took, the lease of the source
+    └── StepFailed           a step ended without the state that the next one needs
+
+A message says what failed, the value, what was expected and what to do next.
+"""
+
+from __future__ import annotations
+
+
+class LakehouseError(Exception):
+    """Base of all errors that are shown to a person without a traceback."""
+
+    exit_code = 1
+
+
+class ConfigError(LakehouseError):
+    """A TOML file, an environment variable or an argument is wrong."""
+
+    exit_code = 2
+
+
+class LandingRefused(LakehouseError):
+    """Landing would lose, repeat or mix up messages; nothing was landed."""
+
+    exit_code = 3
+
+
+class ArchiveError(LakehouseError):
+    """A topic archive cannot be read as one; nothing was landed."""
+
+    exit_code = 3
+
+
+class UnsupportedConnector(LakehouseError):
+    """The connector's messages can be landed, but apply does not know its rules yet."""
+
+    exit_code = 4
+
+
+class MainMoved(LakehouseError):
+    """A staged branch no longer starts at the table's `main`: stage again."""
+
+    exit_code = 5
+
+
+class Superseded(LakehouseError):
+    """Another run holds, or took, the lease of the source; this one changed nothing."""
+
+    exit_code = 6
+
+
+class StepFailed(LakehouseError):
+    """A step ended without the state that the next one needs."""

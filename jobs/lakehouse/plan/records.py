@@ -1,0 +1,167 @@
+"""The rows of the control tables `quality.*`, as values.
+
+Maps and lists that only this project reads are JSON text, so that every engine shows them.
+Times are timezone-aware UTC.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+
+Step = Literal["land", "check", "apply", "validate", "publish"]
+STEPS: tuple[Step, ...] = ("land", "check", "apply", "validate", "publish")
+Status = Literal["succeeded", "failed", "superseded"]
+Severity = Literal["critical", "warning", "info"]
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """One step of one run in `quality.runs`.
+
+    Attributes:
+        attempt: 1 for the first try of this step in this run.
+        batch_id: Names the offsets that the step worked on; the same offsets give the same id.
+        counts: JSON object; for `apply` the conservation counts of each topic partition.
+        detail: JSON object with what the next step needs (branches, offsets, token).
+        message: One sentence for a person; on failure the reason.
+    """
+
+    source: str
+    run_id: str
+    attempt: int
+    step: str
+    status: str
+    started_at: datetime
+    ended_at: datetime
+    batch_id: str
+    code_hash: str
+    config_hash: str
+    counts: str
+    detail: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class CutRow:
+    """One state of one cut in `quality.cuts`.
+
+    Attributes:
+        cut_id: Text whose order is the order of cuts.
+        state: `pending` or `published`; a cut counts once it is published.
+        offsets: JSON: topic → {"id", "partitions": {partition → first offset not in the cut}}.
+        position: The highest source position in the cut; empty when there is none.
+        tables: Silver table and state table (namespace and name) → Iceberg snapshot id.
+        excluded: JSON: silver table → {"cut", "reason", "offsets"} for tables left behind.
+        held_keys: How many keys wait for a quarantined event.
+    """
+
+    source: str
+    cut_id: str
+    state: str
+    run_id: str
+    recorded_at: datetime
+    token: int
+    offsets: str
+    position: str
+    transactions: int
+    tables: Mapping[str, int]
+    excluded: str
+    held_keys: int
+
+
+@dataclass(frozen=True, slots=True)
+class ResultRow:
+    """One expectation of one validation in `quality.results`.
+
+    Attributes:
+        run_started: With `run_id` it names one try: reprocessing reuses the run id.
+        table: Silver table, bronze table or topic that was judged.
+        cut: The cut that was validated, before it is published; empty when there is none.
+        observed: JSON text of the observed value, never a row's value.
+    """
+
+    source: str
+    run_id: str
+    run_started: datetime
+    suite: str
+    table: str
+    cut: str
+    expectation: str
+    description: str
+    severity: str
+    success: bool
+    observed: str
+    expected: str
+    validated_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaVersionRow:
+    """One version of one source table's schema in `quality.schema_versions`.
+
+    Attributes:
+        table: The silver table's name.
+        identity: JSON list of the source's parts (database, schema, table).
+        fingerprint: Names the schema text that the data events carry.
+        position: Where it starts to hold, as in `_cdc.position`; empty where unknown.
+        ddl: The statement, where the source sends one.
+        columns: JSON list of columns: name, type, optional, default.
+        verdict: `evolve` or `hold`.
+        decision: Who decided: `policy` or a person.
+    """
+
+    source: str
+    run_id: str
+    table: str
+    identity: str
+    fingerprint: str
+    topic: str
+    partition: int
+    offset: int
+    position: str
+    ddl: str
+    change_kinds: tuple[str, ...]
+    columns: str
+    verdict: str
+    decision: str
+    reason: str
+    recorded_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class QuarantineRow:
+    """One message that could not be applied in `quality.quarantine`; no payload is copied."""
+
+    source: str
+    topic: str
+    topic_id: str
+    partition: int
+    offset: int
+    table: str
+    reason: str
+    detail: str
+    state: str
+    run_id: str
+    recorded_at: datetime
+
+
+Record = RunRow | CutRow | ResultRow | SchemaVersionRow | QuarantineRow
+
+
+@dataclass(frozen=True, slots=True)
+class ControlTable:
+    """A control table and the type of its rows."""
+
+    name: str
+    row: type[Record] = field(repr=False)
+
+
+RUNS = ControlTable("quality.runs", RunRow)
+CUTS = ControlTable("quality.cuts", CutRow)
+RESULTS = ControlTable("quality.results", ResultRow)
+SCHEMA_VERSIONS = ControlTable("quality.schema_versions", SchemaVersionRow)
+QUARANTINE = ControlTable("quality.quarantine", QuarantineRow)
+CONTROL_TABLES = (RUNS, CUTS, RESULTS, SCHEMA_VERSIONS, QUARANTINE)

@@ -1,0 +1,59 @@
+"""The arguments of a Spark application, made once for the command line and for the Dags.
+
+In: a source's configuration and a run. Out: script name and arguments, complete and without
+secrets, so that the Airflow UI shows all that a run depends on. Master, jars and memory are the
+environment's business (`SPARK_CONF_DIR`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from lakehouse.config import SourceConfig
+from lakehouse.plan.records import Step
+
+JOBS_FOLDER = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What the arguments of one run say besides the configuration.
+
+    Attributes:
+        run_id: None lets the application choose one.
+        until: Text, since a Dag passes a template here; ISO 8601 with a zone once rendered.
+        started: When this try of the run began; text for the same reason.
+    """
+
+    run_id: str | None = None
+    started: str | None = None
+    until: str | None = None
+    archive: Path | None = None
+    from_step: Step | None = None
+    land_decides: bool = False
+
+
+def application(step: Step | None) -> Path:
+    """The entry script of a step, or of all five (None)."""
+    return JOBS_FOLDER / f"{step or 'run'}.py"
+
+
+def arguments(source: SourceConfig, run: Run) -> list[str]:
+    """The application's arguments."""
+    given = {
+        "--config": source.model_dump_json(),
+        "--run-id": run.run_id,
+        "--run-started": run.started,
+        "--until": run.until,
+        "--archive": str(run.archive.absolute()) if run.archive else None,
+        "--from-step": run.from_step,
+    }
+    pairs = [text for name, value in given.items() if value for text in (name, value)]
+    return [*pairs, "--land-decides"] if run.land_decides else pairs
+
+
+def iso(time: datetime | None) -> str | None:
+    """A time as the applications read it."""
+    return time.isoformat() if time else None

@@ -1,0 +1,236 @@
+"""The only writer of Iceberg data through Spark: tables, branches, tags, staged rows.
+
+In: DataFrames and identifiers such as `bronze.inventory` (catalog `lakehouse`). Out: commits.
+Rows are always staged on a branch; `main` moves only by a fast-forward, which Iceberg refuses
+when `main` is not an ancestor of the branch (https://iceberg.apache.org/docs/latest/branching/).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import types as T
+
+from lakehouse.errors import MainMoved
+from lakehouse.names import quote_ident, quote_table
+from lakehouse.plan.catalog import CATALOG
+
+MAIN = "main"
+_SUMMARY = "snapshot-property."
+_SESSION_SUMMARY = "spark.sql.iceberg.snapshot-property."
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotInfo:
+    """One Iceberg snapshot. `parent_id` is None for the first one of a table."""
+
+    snapshot_id: int
+    parent_id: int | None
+    summary: Mapping[str, str]
+
+
+def full_name(table: str, branch: str | None = None) -> str:
+    """The quoted name for Spark SQL, with the branch as Iceberg spells it in a name."""
+    name = f"{CATALOG}.{quote_table(table)}"
+    return f"{name}.{quote_ident('branch_' + branch)}" if branch else name
+
+
+def exists(spark: SparkSession, table: str) -> bool:
+    """Whether the catalog has the table."""
+    return bool(spark.catalog.tableExists(full_name(table)))
+
+
+def create_table(
+    spark: SparkSession,
+    table: str,
+    schema: T.StructType,
+    properties: Mapping[str, str],
+    partitioning: Iterable[str] = (),
+) -> None:
+    """Create the table, and its namespace, unless they are there; `main` is empty then.
+
+    Args:
+        spark: The session.
+        table: Namespace and name.
+        schema: Columns; a field's `comment` metadata becomes its doc.
+        properties: Table properties, `format-version` among them.
+        partitioning: Partition transforms in Spark SQL, such as `days(landed_at)`.
+    """
+    namespace = table.rpartition(".")[0]
+    spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {CATALOG}.{quote_table(namespace)}")
+    columns = ", ".join(_column_ddl(field) for field in schema.fields)
+    options = ", ".join(f"'{key}'='{value}'" for key, value in sorted(properties.items()))
+    transforms = ", ".join(partitioning)
+    partitions = f" PARTITIONED BY ({transforms})" if transforms else ""
+    spark.sql(
+        f"CREATE TABLE IF NOT EXISTS {full_name(table)} ({columns}) USING iceberg{partitions}"
+        f" TBLPROPERTIES ({options})"
+    )
+
+
+def create_branch(spark: SparkSession, table: str, branch: str) -> None:
+    """Create the branch at the table's current `main` (an empty one on a new table)."""
+    spark.sql(f"ALTER TABLE {full_name(table)} CREATE BRANCH {quote_ident(branch)}")
+
+
+def drop_branch(spark: SparkSession, table: str, branch: str) -> None:
+    """Drop the branch if it is there."""
+    spark.sql(f"ALTER TABLE {full_name(table)} DROP BRANCH IF EXISTS {quote_ident(branch)}")
+
+
+def append_on_branch(
+    df: DataFrame, table: str, branch: str, summary: Mapping[str, str] | None = None
+) -> None:
+    """Append rows to a branch in one commit.
+
+    Args:
+        df: Rows with the table's columns, by name.
+        table: Namespace and name.
+        branch: An existing branch.
+        summary: Properties that the commit's snapshot carries.
+    """
+    writer = df.writeTo(full_name(table, branch))
+    for key, value in (summary or {}).items():
+        writer = writer.option(_SUMMARY + key, value)
+    writer.append()
+
+
+def delete_on_branch(
+    spark: SparkSession, table: str, branch: str, condition: str, summary: Mapping[str, str]
+) -> None:
+    """Delete rows of a branch that fulfil a Spark SQL condition.
+
+    Args:
+        spark: A session of this table's worker: the summary is set in its configuration.
+        table: Namespace and name.
+        branch: An existing branch.
+        condition: Spark SQL; it may name temporary views of the session.
+        summary: Properties that the commit's snapshot carries.
+    """
+    with _session_summary(spark, summary):
+        spark.sql(f"DELETE FROM {full_name(table, branch)} WHERE {condition}")
+
+
+def update_on_branch(
+    spark: SparkSession, table: str, branch: str, assignments: str, summary: Mapping[str, str]
+) -> None:
+    """Set columns of every row of a branch to constants (Spark SQL `SET` text)."""
+    with _session_summary(spark, summary):
+        spark.sql(f"UPDATE {full_name(table, branch)} SET {assignments}")
+
+
+def fast_forward(spark: SparkSession, table: str, branch: str) -> int:
+    """Move `main` to the branch's head.
+
+    Returns:
+        The snapshot id that `main` has now.
+
+    Raises:
+        MainMoved: `main` has commits that the branch does not start from.
+    """
+    call = f"CALL {CATALOG}.system.fast_forward('{quote_table(table)}', '{MAIN}', '{branch}')"
+    try:
+        rows = spark.sql(call).collect()
+    except (PySparkException, Py4JJavaError) as failure:
+        if _is_lost_race(str(failure)):
+            raise MainMoved(
+                f"Table {table!r}: branch {branch!r} does not start at the current main: "
+                "expected no other commit meanwhile; the step has to be staged again"
+            ) from failure
+        raise
+    return int(rows[0]["updated_ref"])
+
+
+def create_tag(spark: SparkSession, table: str, tag: str, snapshot_id: int) -> None:
+    """Tag a snapshot; a tag that is there already keeps its snapshot."""
+    spark.sql(
+        f"ALTER TABLE {full_name(table)} CREATE TAG IF NOT EXISTS {quote_ident(tag)}"
+        f" AS OF VERSION {snapshot_id}"
+    )
+
+
+def add_columns(spark: SparkSession, table: str, fields: Iterable[T.StructField]) -> None:
+    """Add nullable columns at the end, in one commit."""
+    columns = ", ".join(_column_ddl(field) for field in fields)
+    spark.sql(f"ALTER TABLE {full_name(table)} ADD COLUMNS ({columns})")
+
+
+def widen_column(spark: SparkSession, table: str, column: str, spark_type: str) -> None:
+    """Promote a column's type as Iceberg allows it."""
+    spark.sql(f"ALTER TABLE {full_name(table)} ALTER COLUMN {quote_ident(column)} TYPE {spark_type}")
+
+
+def set_properties(spark: SparkSession, table: str, properties: Mapping[str, str]) -> None:
+    """Set table properties."""
+    options = ", ".join(f"'{key}'='{value}'" for key, value in sorted(properties.items()))
+    spark.sql(f"ALTER TABLE {full_name(table)} SET TBLPROPERTIES ({options})")
+
+
+def refs(spark: SparkSession, table: str) -> dict[str, int]:
+    """Branches and tags of a table, with the snapshot id that each names."""
+    rows = spark.sql(f"SELECT name, snapshot_id FROM {full_name(table)}.refs").collect()
+    return {row["name"]: row["snapshot_id"] for row in rows}
+
+
+def ancestors(spark: SparkSession, table: str, ref: str = MAIN) -> Iterator[SnapshotInfo]:
+    """Snapshots of a ref from its head back to the oldest that is kept; none for a new table."""
+    rows = spark.sql(
+        f"SELECT snapshot_id, parent_id, summary FROM {full_name(table)}.snapshots"
+    ).collect()
+    known = {
+        row["snapshot_id"]: SnapshotInfo(row["snapshot_id"], row["parent_id"], row["summary"])
+        for row in rows
+    }
+    at = refs(spark, table).get(ref)
+    while at is not None and at in known:
+        yield known[at]
+        at = known[at].parent_id
+
+
+def current_snapshot(spark: SparkSession, table: str, ref: str = MAIN) -> SnapshotInfo | None:
+    """The head of a ref; None when the ref has no snapshot yet."""
+    return next(ancestors(spark, table, ref), None)
+
+
+def _column_ddl(field: T.StructField) -> str:
+    comment = field.metadata.get("comment")
+    text = f"{quote_ident(field.name)} {type_ddl(field.dataType)}"
+    return f"{text} COMMENT {_literal(comment)}" if comment else text
+
+
+def type_ddl(data_type: T.DataType) -> str:
+    """A Spark type as DDL whose nested field names are quoted, unlike `simpleString`."""
+    if isinstance(data_type, T.StructType):
+        fields = (f"{quote_ident(f.name)}: {type_ddl(f.dataType)}" for f in data_type.fields)
+        return f"struct<{', '.join(fields)}>"
+    if isinstance(data_type, T.ArrayType):
+        return f"array<{type_ddl(data_type.elementType)}>"
+    if isinstance(data_type, T.MapType):
+        return f"map<{type_ddl(data_type.keyType)}, {type_ddl(data_type.valueType)}>"
+    return data_type.simpleString()
+
+
+def _literal(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
+
+
+def _is_lost_race(message: str) -> bool:
+    return "not an ancestor" in message or "CommitFailedException" in message
+
+
+@contextmanager
+def _session_summary(spark: SparkSession, summary: Mapping[str, str]) -> Iterator[None]:
+    """Snapshot properties for SQL commits, which take no write options."""
+    for key, value in summary.items():
+        spark.conf.set(_SESSION_SUMMARY + key, value)
+    try:
+        yield
+    finally:
+        for key in summary:
+            spark.conf.unset(_SESSION_SUMMARY + key)

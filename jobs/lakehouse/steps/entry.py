@@ -1,0 +1,91 @@
+"""The command line of every Spark application in `jobs/`: complete arguments in, exit code out."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import uuid
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from lakehouse.config import Settings, SourceConfig
+from lakehouse.errors import LakehouseError
+from lakehouse.plan.records import STEPS, Step
+from lakehouse.spark.ledger import Ledger
+from lakehouse.spark.session import spark_session
+from lakehouse.steps.context import StepContext, StepOutcome
+from lakehouse.steps.lifeline import die_with_launcher
+from lakehouse.steps.runner import execute
+
+
+def main(steps: Sequence[Step], arguments: Sequence[str] | None = None) -> int:
+    """Run steps of one source in this Spark application, in order, until one fails.
+
+    Args:
+        steps: The steps that this application has.
+        arguments: The command line without the program; None means this process's.
+
+    Returns:
+        The exit code: the worst step's, or landing's alone with `--land-decides`.
+    """
+    options = _parser(steps).parse_args(arguments)
+    die_with_launcher()
+    try:
+        context = _context(options)
+    except LakehouseError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
+    codes: list[int] = []
+    for step in steps[steps.index(options.from_step) :]:
+        outcome = execute(step, context)
+        _print(step, outcome)
+        codes.append(outcome.exit_code)
+        if outcome.status != "succeeded":
+            break
+    return codes[0] if options.land_decides else max(codes)
+
+
+def _parser(steps: Sequence[Step]) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description=f"{' → '.join(steps)} for one source")
+    parser.add_argument("--config", required=True, help="the source's configuration as JSON")
+    parser.add_argument("--run-id", help="names the run; default: a new id")
+    parser.add_argument("--run-started", type=_time, help="when this try of the run began")
+    parser.add_argument("--until", type=_time, help="end of the data interval, exclusive")
+    parser.add_argument("--archive", type=Path, help="land from this topic archive")
+    parser.add_argument("--from-step", choices=steps, default=steps[0], help="start here")
+    parser.add_argument(
+        "--land-decides", action="store_true", help="exit with landing's code alone"
+    )
+    return parser
+
+
+def _context(options: argparse.Namespace) -> StepContext:
+    settings = Settings.from_environment()
+    source = SourceConfig.model_validate_json(options.config)
+    return StepContext(
+        source=source,
+        settings=settings,
+        spark=spark_session(f"lakehouse {source.name}", settings),
+        ledger=Ledger(settings),
+        run_id=options.run_id or f"manual__{uuid.uuid4().hex[:12]}",
+        run_started=options.run_started or datetime.now(UTC),
+        until=options.until,
+        archive=options.archive,
+    )
+
+
+def _time(text: str) -> datetime:
+    value = datetime.fromisoformat(text)
+    if value.tzinfo is None:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a time with its zone")
+    return value
+
+
+def _print(step: Step, outcome: StepOutcome) -> None:
+    print(f"{step}: {outcome.status}: {outcome.message}", flush=True)
+    for name, value in sorted(outcome.counts.items()):
+        if isinstance(value, int | float | str):
+            print(f"  {name}: {value}", flush=True)
+
+

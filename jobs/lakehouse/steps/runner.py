@@ -1,0 +1,99 @@
+"""Runs a step and leaves its row in `quality.runs`, whatever happens.
+
+A step is a function of one signature. Its failure is a row too, so that the run's other tasks,
+the report and the next run see it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+
+import structlog
+
+from lakehouse.errors import LakehouseError, Superseded
+from lakehouse.plan.records import RUNS, RunRow, Step
+from lakehouse.steps.context import StepContext, StepOutcome
+
+StepFunction = Callable[[StepContext], StepOutcome]
+_LOG = structlog.get_logger()
+
+
+def step_function(step: Step) -> StepFunction:
+    """The function of a step, imported when it is needed."""
+    function: StepFunction = import_module(f"lakehouse.steps.{step}").run
+    return function
+
+
+def execute(step: Step, context: StepContext) -> StepOutcome:
+    """Run one step and record it.
+
+    Returns:
+        The outcome; one with status `failed` or `superseded` where the step raised an error of
+        the project's own.
+
+    Raises:
+        Exception: Any other error, after its row is written.
+    """
+    earlier = [row for row in context.ledger.runs(context.source.name) if row.step == step]
+    attempt = 1 + sum(row.run_id == context.run_id for row in earlier)
+    context = dataclasses.replace(context, attempt=attempt)
+    started = datetime.now(UTC)
+    _LOG.info("step started", step=step, source=context.source.name, run_id=context.run_id)
+    try:
+        outcome = step_function(step)(context)
+    except LakehouseError as error:
+        status = "superseded" if isinstance(error, Superseded) else "failed"
+        outcome = StepOutcome(str(error), status=status, exit_code=error.exit_code)  # type: ignore[arg-type]
+    except BaseException as error:
+        _record(step, context, started, StepOutcome(_first_line(error), status="failed"))
+        raise
+    _record(step, context, started, outcome)
+    seconds = (datetime.now(UTC) - started).total_seconds()
+    _LOG.info("step ended", step=step, status=outcome.status, seconds=round(seconds, 2))
+    return outcome
+
+
+def _record(step: Step, context: StepContext, started: datetime, outcome: StepOutcome) -> None:
+    row = RunRow(
+        source=context.source.name,
+        run_id=context.run_id,
+        attempt=context.attempt,
+        step=step,
+        status=outcome.status,
+        started_at=started,
+        ended_at=datetime.now(UTC),
+        batch_id=outcome.batch_id,
+        code_hash=code_hash(),
+        config_hash=config_hash(context),
+        counts=json.dumps(outcome.counts, sort_keys=True),
+        detail=json.dumps({"run_started": context.run_started.isoformat(), **outcome.detail}),
+        message=outcome.message,
+    )
+    context.ledger.append(RUNS, [row])
+
+
+@cache
+def code_hash() -> str:
+    """Names the version of the library that ran: a hash over its source files."""
+    root = Path(__file__).resolve().parents[1]
+    digest = hashlib.sha256()
+    for path in sorted(root.rglob("*.py")):
+        digest.update(path.relative_to(root).as_posix().encode() + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def config_hash(context: StepContext) -> str:
+    """Names the configuration that the run had."""
+    return hashlib.sha256(context.source.model_dump_json().encode()).hexdigest()[:16]
+
+
+def _first_line(error: BaseException) -> str:
+    text = str(error).strip()
+    return f"{type(error).__name__}: {text.splitlines()[0] if text else 'no message'}"

@@ -1,0 +1,8 @@
+"""Spark application: the step `publish` of one source. See `lakehouse.steps.publish`."""
+
+import sys
+
+from lakehouse.steps.entry import main
+
+if __name__ == "__main__":
+    sys.exit(main(("publish",)))
