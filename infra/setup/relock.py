@@ -1,0 +1,57 @@
+"""`make lock`: makes the lock files again from what the project declares.
+
+A package keeps its version unless the declaration asks for another one; to take new versions,
+change the declaration or remove the package's lines from the lock file first.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from infra.setup.command import say
+from infra.setup.environment import BUILD_LOCK
+from infra.setup.errors import SetupError
+from infra.setup.layout import REPOSITORY, REQUIREMENTS
+from infra.setup.uv import LOCK_FILE, find_uv, uv_environment
+
+# No name of a host gets into a lock file: everyone brings their own registry or mirror.
+_OPTIONS = (
+    *("--quiet", "--universal", "--python-version", "3.11", "--generate-hashes"),
+    *("--no-emit-index-url", "--no-annotate", "--no-header"),
+)
+# pyspark comes as source: what builds it is pinned too.
+_BUILD_PACKAGES = "setuptools\nwheel\n"
+
+
+def main() -> int:
+    """Makes the three lock files; returns the exit code."""
+    try:
+        _compile(REQUIREMENTS, ("pyproject.toml", "--extra", "dev"))
+        _compile(BUILD_LOCK, ("-",), _BUILD_PACKAGES)
+        _compile(LOCK_FILE, ("-",), "uv\n")
+    except SetupError as error:
+        print(f"[setup] failed: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _compile(lock: Path, source: tuple[str, ...], text: str = "") -> None:
+    say(f"locking {lock.relative_to(REPOSITORY)}")
+    done = subprocess.run(
+        [find_uv(), "pip", "compile", *source, *_OPTIONS, "--output-file", lock],
+        cwd=REPOSITORY,
+        env=uv_environment(os.environ),
+        input=text,
+        text=True,
+        stdout=subprocess.DEVNULL,
+        check=False,
+    )
+    if done.returncode != 0:
+        raise SetupError(
+            f"{lock.name} could not be made (see above): check the network and pyproject.toml"
+        )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Plugins for pytest that `make test` loads."""
