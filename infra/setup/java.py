@@ -20,6 +20,7 @@ VECTOR_MODULE = "--add-modules=jdk.incubator.vector"
 
 _REAL_JAVA = "java-without-vector"
 _SUPPORTED_TEXT = " or ".join(map(str, SUPPORTED))
+_RELEASE_LINE = re.compile(r'^(JAVA_VERSION|MODULES)="(.*)"$', re.MULTILINE)
 _PROPERTY = re.compile(r"^ +(java\.home|java\.specification\.version) = (.+)$", re.MULTILINE)
 _WRAPPER = f"""\
 #!/bin/sh
@@ -62,6 +63,11 @@ def users_java_home() -> Path | None:
 
 @cache
 def _usable_home(command: str) -> Path | None:
+    home = Path(command).resolve().parent.parent
+    release = home / "release"
+    if release.is_file():
+        # Far quicker than to start it.
+        return home if is_usable_release(release.read_text(encoding="utf-8")) else None
     try:
         shown = subprocess.run(
             [command, VECTOR_MODULE, "-XshowSettings:properties", "-version"],
@@ -73,6 +79,14 @@ def _usable_home(command: str) -> Path | None:
     except OSError:
         return None
     return parse_home(shown.stderr) if shown.returncode == 0 else None
+
+
+def is_usable_release(release: str) -> bool:
+    """True if the file `release` of a Java home is that of a Java which Spark can use."""
+    values = dict(_RELEASE_LINE.findall(release))
+    major = values.get("JAVA_VERSION", "").partition(".")[0]
+    has_vector = VECTOR_MODULE.partition("=")[2] in values.get("MODULES", "").split()
+    return major.isdecimal() and int(major) in SUPPORTED and has_vector
 
 
 def parse_home(settings: str) -> Path | None:
