@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from lakehouse.config.fields import GTID_CONNECTORS, TOPIC_PREFIX
 from lakehouse.config.messages import explain
 from lakehouse.config.settings import Settings
-from lakehouse.config.source import SourceConfig
+from lakehouse.config.source import FROM_THE_LOADER, SourceConfig
 from lakehouse.errors import ConfigError
 
 Toml: TypeAlias = dict[str, object]
@@ -24,8 +24,6 @@ Toml: TypeAlias = dict[str, object]
 _SHORT_TIMEOUT = frozenset({"db2", "sqlserver"})
 # TiCDC has no schema change, transaction or heartbeat topic, and no topic per table.
 _WITHOUT_OWN_TOPICS = frozenset({"ticdc"})
-
-_FROM_THE_LOADER = ("name", "longer_prefixes")
 
 
 def load_sources(settings: Settings) -> tuple[SourceConfig, ...]:
@@ -80,7 +78,7 @@ def parse_source(
     except tomllib.TOMLDecodeError as broken:
         raise ConfigError(f"{origin}: expected valid TOML: {broken}") from broken
     complete = _with_defaults(given, name, prefixes)
-    unknown = tuple(key for key in _FROM_THE_LOADER if key in given)
+    unknown = tuple(sorted(FROM_THE_LOADER & given.keys()))
     try:
         source = SourceConfig.model_validate_json(json.dumps(complete, default=_as_text))
     except ValidationError as wrong:

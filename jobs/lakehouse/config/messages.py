@@ -12,9 +12,8 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
-from lakehouse.config.source import SourceConfig
+from lakehouse.config.source import FROM_THE_LOADER, SourceConfig
 
-_FROM_THE_LOADER = frozenset({"name", "longer_prefixes"})
 _LONGEST_VALUE = 80
 
 
@@ -72,7 +71,7 @@ def _reason(error: ErrorDetails) -> str:
 
 def _unknown_key(path: Sequence[str | int], origin: str) -> str:
     model = _type_at(path[:-1])
-    known = sorted(set(model.model_fields) - _FROM_THE_LOADER) if _is_model(model) else []
+    known = sorted(set(model.model_fields) - FROM_THE_LOADER) if _is_model(model) else []
     near = difflib.get_close_matches(str(path[-1]), known, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ":"
     return (

@@ -33,6 +33,9 @@ from lakehouse.config.sections import (
 from lakehouse.errors import ConfigError
 from lakehouse.names import TableIdentity, parse_table
 
+# Keys that no TOML file has: the loader and the command line set them.
+FROM_THE_LOADER = frozenset({"name", "longer_prefixes", "accept_loss"})
+
 
 class SourceConfig(Section):
     """One source: one connector instance, one topic prefix, one TOML file.
@@ -40,6 +43,7 @@ class SourceConfig(Section):
     Attributes:
         name: The TOML file's name without its ending.
         longer_prefixes: Topic prefixes of other sources that start with this one's and a dot.
+        accept_loss: Topics whose lost or mixed-up offsets a person has accepted for this run.
         tables: By the text of the key; `table_options` finds one by identity.
     """
 
@@ -47,6 +51,7 @@ class SourceConfig(Section):
     connector: ConnectorName
     topic_prefix: TopicPrefix
     longer_prefixes: tuple[str, ...] = ()
+    accept_loss: tuple[str, ...] = ()
     control_tables: Tables = ()
     epoch: Annotated[Literal["manual", "gtid"], Field(description='"manual" or "gtid"')]
     schedule: ScheduleConfig

@@ -27,7 +27,8 @@ class TopicSelection:
     """Topics of a cluster or an archive, split by whether the source lands them.
 
     Attributes:
-        selected: Topic and role, in landing order: transaction topics last.
+        selected: Topic and role, the transaction topic first: its end offset is read
+            before those of the data that it counts.
         ignored: The others, sorted.
     """
 
@@ -75,7 +76,7 @@ def select_topics(source: SourceConfig, topics: Iterable[str]) -> TopicSelection
     """Split the topics of a cluster or an archive."""
     roles = [(topic, topic_role(source, topic)) for topic in sorted(set(topics))]
     selected = [(topic, role) for topic, role in roles if role is not None]
-    selected.sort(key=lambda pair: pair[1] is TopicRole.TRANSACTION)
+    selected.sort(key=lambda pair: pair[1] is not TopicRole.TRANSACTION)
     return TopicSelection(tuple(selected), tuple(topic for topic, role in roles if role is None))
 
 
