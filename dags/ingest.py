@@ -1,0 +1,56 @@
+"""# Change events of one source, from Kafka to published tables.
+
+**land** appends raw messages to `bronze.<source>` · **check** judges schema changes · **apply**
+stages row changes · **validate** judges the staged rows · **publish** makes them one cut.
+
+**Once more:** clear a task, or start a backfill with *Trigger → Backfill*; any run, in any order,
+any number of times, ends in the same tables. Clearing `land` lands nothing twice.
+
+**When a task failed:** its log starts with one sentence that says what was expected and what to
+do. Nothing of a failed run is visible to readers. `land`: Kafka, or messages that are gone;
+`check`: a schema change that waits for approval; `validate`: `lakehouse report --source <source>`;
+`publish`, superseded: another run went ahead, start a new one.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from airflow.sdk import DAG, Asset, CronDataIntervalTimetable, chain
+from lakehouse.config import Settings, SourceConfig, load_sources
+from lakehouse.names import bronze_table
+from lakehouse.plan.records import STEPS, Step
+from lakehouse_dags.operators import RecordedStep, SubmittedRun, SubmittedStep
+
+
+def step_task(source: SourceConfig, step: Step) -> SubmittedStep:
+    """The task of one step, as the source's isolation asks for it."""
+    shared = RecordedStep if step != "land" else SubmittedRun
+    operator = shared if source.schedule.isolation == "run" else SubmittedStep
+    assets = {
+        "land": [Asset(bronze_table(source.name))],
+        "publish": [Asset(f"silver.{source.name}")],
+    }
+    return operator(source=source, step=step, outlets=assets.get(step, []))
+
+
+for source in load_sources(Settings.from_environment()):
+    with DAG(
+        dag_id=f"ingest_{source.name}",
+        description=f"Change events of {source.name} ({source.connector}) as published tables",
+        doc_md=__doc__,
+        schedule=CronDataIntervalTimetable(source.schedule.interval, timezone="UTC"),
+        start_date=source.schedule.start,
+        catchup=False,
+        max_active_runs=1,
+        tags={"ingest", source.connector},
+        default_args={
+            "owner": "lakehouse",
+            # One slot: backfill runs are not counted by max_active_runs.
+            "pool": f"ingest_{source.name}",
+            "weight_rule": "upstream",
+            "retries": 2,
+            "retry_delay": timedelta(seconds=30),
+        },
+    ):
+        chain(*(step_task(source, step) for step in STEPS))

@@ -1,0 +1,169 @@
+"""The tasks of an ingest Dag: submit a Spark application, or show what one has recorded.
+
+The row that a step leaves in `quality.runs` decides how its task ends; an exit code decides only
+where there is no row. Secrets come from Airflow connections when a task runs, and reach the
+application through its environment, never through arguments or rendered templates.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any
+
+from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
+from airflow.sdk import BaseHook, Context
+from airflow.sdk.exceptions import (
+    AirflowException,
+    AirflowFailException,
+    AirflowNotFoundException,
+)
+from airflow.sdk.log import mask_secret
+from lakehouse.config import Settings, SourceConfig
+from lakehouse.plan.records import RunRow, Step
+from lakehouse.plan.submission import Run, application, arguments
+
+from lakehouse_dags.recorded import RunTry, find_step
+
+# Rendered when the task runs. A manual run without a logical date has no data interval.
+RUN_ID = "{{ run_id }}"
+STARTED = "{{ dag_run.start_date.isoformat() }}"
+UNTIL = "{{ (dag_run.data_interval_end or dag_run.run_after).isoformat() }}"
+
+
+class SubmittedStep(SparkSubmitOperator):
+    """Runs one step as a Spark application of its own (`schedule.isolation = "task"`)."""
+
+    def __init__(self, *, source: SourceConfig, step: Step, **options: Any) -> None:  # noqa: ANN401 - Airflow's own
+        script, run = self.submission(step)
+        super().__init__(
+            task_id=step,
+            application=str(application(script)),
+            application_args=[literal(text) for text in arguments(source, run)],
+            name=f"{source.name} {step}",
+            **options,
+        )
+        self.source_name = source.name
+        self.kafka_connection = source.kafka.connection if step == "land" else None
+        self.step: Step = step
+
+    def submission(self, step: Step) -> tuple[Step | None, Run]:
+        """The script (None: all steps) and the arguments that this task submits."""
+        return step, Run(run_id=RUN_ID, started=STARTED, until=UNTIL)
+
+    def execute(self, context: Context) -> dict[str, object]:  # type: ignore[override]
+        """Submit the application, then end as the step's row says; its numbers go to XCom."""
+        settings, tried = Settings.from_environment(), run_try(self.source_name, context)
+        before = find_step(tried, self.step, settings)
+        failure: AirflowException | None = None
+        with environment(kafka_variables(self.kafka_connection)):
+            try:
+                super().execute(context)
+            except AirflowException as failed:
+                failure = failed
+        row = find_step(tried, self.step, settings)
+        if row is None or row == before:
+            raise failure or AirflowException(
+                f"{self.step} of source {self.source_name!r}: the application ended without a "
+                "row in quality.runs: expected one for this run; see the log above"
+            )
+        return self.end_as(row, context)
+
+    def end_as(self, row: RunRow, context: Context) -> dict[str, object]:
+        """Show a row's numbers; fail if its step failed, for good if another run took over."""
+        counts: dict[str, object] = json.loads(row.counts)
+        detail: dict[str, object] = json.loads(row.detail)
+        self.log.info("%s %s: %s", row.step, row.status, row.message)
+        for name, value in sorted(counts.items()):
+            self.log.info("  %s: %s", name, value)
+        shown = {"status": row.status, "message": row.message, "batch_id": row.batch_id}
+        if "cut_id" in detail:
+            shown["cut"] = str(detail["cut_id"])
+        if row.status == "superseded":
+            raise AirflowFailException(row.message)
+        if row.status != "succeeded":
+            raise AirflowException(row.message)
+        for outlet in self.outlets:
+            context["outlet_events"][outlet].extra = {**shown, "counts": row.counts}
+        return {**shown, "counts": counts}
+
+
+class SubmittedRun(SubmittedStep):
+    """Runs all five steps in one application; only landing decides how this task ends."""
+
+    def submission(self, step: Step) -> tuple[Step | None, Run]:
+        """All steps from this one on."""
+        run = Run(run_id=RUN_ID, started=STARTED, until=UNTIL, from_step=step, land_decides=True)
+        return None, run
+
+
+class RecordedStep(SubmittedRun):
+    """Shows what the run's application recorded for a step.
+
+    Where this try of the run has no row, or only the failure that an earlier try of this task has
+    shown already, the application is submitted from this step on.
+    """
+
+    def execute(self, context: Context) -> dict[str, object]:  # type: ignore[override]
+        """End as the step's row says."""
+        tried = run_try(self.source_name, context)
+        row = find_step(tried, self.step, Settings.from_environment())
+        is_retry = context["ti"].try_number > 1
+        if row is None or (is_retry and row.status != "succeeded"):
+            return super().execute(context)
+        return self.end_as(row, context)
+
+
+def literal(text: str) -> str:
+    """JSON text or a template of ours, such that Jinja finds nothing in the JSON to replace."""
+    if not text.startswith('{"'):
+        return text
+    # In JSON these pairs occur inside strings only, where the escape means the same.
+    for opening in ("{{", "{%", "{#"):
+        text = text.replace(opening, "\\u007b" + opening[1])
+    return text
+
+
+def run_try(source: str, context: Context) -> RunTry:
+    """The try of the run that a task belongs to."""
+    started = context["dag_run"].start_date
+    if not isinstance(started, datetime):
+        raise AirflowFailException(f"Dag run {context['run_id']!r}: expected a start time")
+    return RunTry(source, str(context["run_id"]), started)
+
+
+def kafka_variables(connection_id: str | None) -> dict[str, str]:
+    """LAKEHOUSE_KAFKA from an Airflow connection; nothing where the step needs no Kafka.
+
+    Without such a connection the application looks for its own, and says where it looked.
+    """
+    if connection_id is None:
+        return {}
+    try:
+        connection = BaseHook.get_connection(connection_id)
+    except AirflowNotFoundException:
+        return {}
+    properties = json.dumps(connection.extra_dejson)
+    mask_secret(properties)
+    return {"LAKEHOUSE_KAFKA": properties}
+
+
+@contextmanager
+def environment(variables: Mapping[str, str]) -> Iterator[None]:
+    """Variables that processes started inside the `with` block inherit.
+
+    The operator's own `env_vars` would put them into arguments on YARN and Kubernetes.
+    """
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value

@@ -1,0 +1,84 @@
+"""An Airflow home of its own for the Dag tests, and what Airflow reads from the Dag files."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+REPOSITORY = HERE.parents[1]
+SOURCES = REPOSITORY / "dags" / "sources"
+
+ONE_TASK_EACH = """
+connector = "postgresql"
+topic_prefix = "pay.roll"
+[schedule]
+interval = "@hourly"
+start = 2025-02-03T04:00:00Z
+isolation = "task"
+[kafka]
+topics = ['pay\\.roll\\..{{2}}', '{%.*']
+"""
+
+
+def airflow_environment(home: Path) -> dict[str, str]:
+    """Variables under which Airflow uses nothing outside `home`."""
+    return {
+        **{name: value for name, value in os.environ.items() if not name.startswith("AIRFLOW")},
+        "AIRFLOW_HOME": str(home / "airflow"),
+        "AIRFLOW__CORE__DAGS_FOLDER": str(REPOSITORY / "dags"),
+        "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+        "AIRFLOW__CORE__UNIT_TEST_MODE": "False",
+        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{home / 'airflow.db'}",
+        "AIRFLOW__LOGGING__LOGGING_LEVEL": "WARNING",
+        "LAKEHOUSE_HOME": str(home / "lakehouse"),
+        "LAKEHOUSE_CATALOG_URI": "",
+        "LAKEHOUSE_WAREHOUSE": "",
+        "PYTHONPATH": os.pathsep.join(str(REPOSITORY / part) for part in ("jobs", ".")),
+    }
+
+
+@pytest.fixture(scope="session")
+def airflow_home(tmp_path_factory) -> Path:
+    return tmp_path_factory.mktemp("airflow")
+
+
+@pytest.fixture(scope="session")
+def reading(airflow_home):
+    """What Airflow reads with the project's own sources, with one task each, and with errors."""
+    folders = [SOURCES]
+    for name, text in (
+        ("task", ONE_TASK_EACH),
+        ("unknown_key", 'connector = "mysql"\ntopic_prefix = "shop"\ntopix = "a"\n'),
+        ("no_toml", "connector = \n"),
+    ):
+        folders.append(airflow_home / name)
+        folders[-1].mkdir()
+        (folders[-1] / "payroll.toml").write_text(text)
+    done = subprocess.run(
+        [sys.executable, str(HERE / "parse_dags.py"), *map(str, folders)],
+        env=airflow_environment(airflow_home),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=240,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.fixture(scope="session")
+def project_dags(reading):
+    assert reading["parsed"][0]["import_errors"] == {}
+    return reading["parsed"][0]["dags"]
+
+
+@pytest.fixture(scope="session")
+def task_dag(reading):
+    assert reading["parsed"][1]["import_errors"] == {}
+    return reading["parsed"][1]["dags"]["ingest_payroll"]

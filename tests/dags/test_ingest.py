@@ -1,0 +1,154 @@
+"""What the ingest Dags are, as Airflow reads them."""
+
+from __future__ import annotations
+
+import ast
+import json
+from pathlib import Path
+
+import pytest
+
+DAGS = Path(__file__).resolve().parents[2] / "dags"
+SOURCES = sorted(path.stem for path in (DAGS / "sources").glob("*.toml"))
+STEPS = ["land", "check", "apply", "validate", "publish"]
+MAY_IMPORT = (
+    "airflow",
+    "lakehouse.config",
+    "lakehouse.connectors",
+    "lakehouse.names",
+    "lakehouse.plan",
+    "lakehouse_dags",
+)
+
+
+def tasks_of(dag):
+    return {task["id"]: task for task in dag["tasks"]}
+
+
+def test_there_is_one_dag_for_each_toml_file(project_dags):
+    assert list(project_dags) == [f"ingest_{name}" for name in SOURCES]
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_five_tasks_follow_each_other_and_every_one_has_to_succeed(project_dags, source):
+    tasks = project_dags[f"ingest_{source}"]["tasks"]
+    assert [task["id"] for task in tasks] == STEPS
+    assert [task["downstream"] for task in tasks] == [*([step] for step in STEPS[1:]), []]
+    assert {task["trigger_rule"] for task in tasks} == {"all_success"}
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_runs_have_data_intervals_and_do_not_catch_up(project_dags, source):
+    dag = project_dags[f"ingest_{source}"]
+    assert dag["timetable"] == "CronDataIntervalTimetable"
+    assert (dag["catchup"], dag["max_active_runs"]) == (False, 1)
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_the_tasks_of_a_source_share_one_pool_and_the_oldest_run_goes_on_first(
+    project_dags, source
+):
+    for task in project_dags[f"ingest_{source}"]["tasks"]:
+        assert (task["pool"], task["pool_slots"]) == (f"ingest_{source}", 1)
+        assert "upstream" in task["weight_rule"].lower()
+        assert task["retries"] > 0
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_landing_and_publishing_tell_the_assets(project_dags, source):
+    outlets = {task["id"]: task["outlets"] for task in project_dags[f"ingest_{source}"]["tasks"]}
+    assert outlets == {
+        "land": [f"bronze.{source}"],
+        "check": [],
+        "apply": [],
+        "validate": [],
+        "publish": [f"silver.{source}"],
+    }
+
+
+def test_the_interval_and_start_are_those_of_the_toml_file(task_dag):
+    assert (task_dag["interval"], task_dag["start"]) == ("0 * * * *", "2025-02-03T04:00:00+00:00")
+
+
+def test_the_page_of_a_dag_says_how_to_backfill_and_what_to_do_about_a_failure(project_dags):
+    for dag in project_dags.values():
+        assert "backfill" in dag["doc_md"]
+        assert "When a task failed" in dag["doc_md"]
+
+
+def test_by_default_landing_submits_all_steps_and_the_others_read_what_it_recorded(project_dags):
+    tasks = tasks_of(project_dags["ingest_inventory"])
+    assert tasks["land"]["operator"] == "SubmittedRun"
+    assert {tasks[step]["operator"] for step in STEPS[1:]} == {"RecordedStep"}
+    assert {task["application"] for task in tasks.values()} == {"run.py"}
+    assert "--land-decides" in tasks["land"]["arguments"]
+
+
+def test_with_isolation_task_each_task_submits_its_own_application(task_dag):
+    tasks = tasks_of(task_dag)
+    assert {task["operator"] for task in tasks.values()} == {"SubmittedStep"}
+    assert [task["application"] for task in tasks.values()] == [f"{step}.py" for step in STEPS]
+
+
+def test_a_step_alone_can_be_submitted_again(project_dags):
+    for step, task in tasks_of(project_dags["ingest_inventory"]).items():
+        arguments = task["arguments"]
+        assert arguments[arguments.index("--from-step") + 1] == step
+
+
+def test_arguments_are_complete_and_take_run_and_interval_from_airflow(project_dags):
+    arguments = tasks_of(project_dags["ingest_inventory"])["land"]["arguments"]
+    named = dict(zip(arguments[::2], arguments[1::2], strict=False))
+    config = json.loads(named["--config"])
+    assert (config["name"], config["topic_prefix"]) == ("inventory", "inventory")
+    assert named["--run-id"] == "{{ run_id }}"
+    assert "dag_run.start_date" in named["--run-started"]
+    assert "data_interval_end or dag_run.run_after" in named["--until"]
+
+
+def test_text_of_a_toml_file_is_no_template(task_dag):
+    config = tasks_of(task_dag)["land"]["arguments"][1]
+    assert not any(opening in config for opening in ("{{", "{%", "{#"))
+    assert json.loads(config)["kafka"]["topics"] == [r"pay\.roll\..{{2}}", "{%.*"]
+
+
+def test_a_connection_is_never_among_the_templated_values(project_dags):
+    for dag in project_dags.values():
+        for task in dag["tasks"]:
+            assert task["templated"]["env_vars"] == "None"
+            assert "conn." not in json.dumps(task["templated"])
+
+
+@pytest.mark.parametrize(
+    ("folder", "words"),
+    [
+        (2, ("payroll.toml", "topix")),
+        (3, ("payroll.toml", "expected valid TOML")),
+    ],
+)
+def test_a_broken_toml_file_is_an_import_error_that_names_it(reading, folder, words):
+    found = reading["parsed"][folder]
+    assert found["dags"] == {}
+    [error] = found["import_errors"].values()
+    assert all(word in error for word in words)
+
+
+def test_reading_the_dag_files_imports_nothing_heavy(reading):
+    assert reading["heavy"] == []
+
+
+@pytest.mark.parametrize("path", sorted(DAGS.rglob("*.py")), ids=lambda path: path.name)
+def test_dag_files_import_only_the_library_s_pure_parts_and_stay_short(path):
+    tree = ast.parse(path.read_text())
+    modules = [node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    modules += [
+        a.name for node in ast.walk(tree) if isinstance(node, ast.Import) for a in node.names
+    ]
+    own = [
+        name
+        for name in modules
+        if name and name.split(".")[0].startswith(("lakehouse", "infra", "expectations"))
+    ]
+    assert [name for name in own if not name.startswith(MAY_IMPORT)] == []
+    if path.parent == DAGS:
+        assert len(path.read_text().splitlines()) <= 60
