@@ -1,0 +1,39 @@
+"""Suite `bronze`: what landed is each message of the offset range, once."""
+
+from __future__ import annotations
+
+from expectations.suite import Severity, Suite, at_most, equal, none_of
+
+SUITE = Suite(
+    name="bronze",
+    subject="topic partition",
+    description="Every message of the landed offset range is in bronze exactly once.",
+    rules=(
+        none_of("duplicate_offsets", "No offset of the topic partition is in bronze twice."),
+        at_most(
+            "range_start",
+            "first_offset",
+            "No message lies before the offset range that was landed.",
+        ),
+        at_most(
+            "next_offset",
+            "range_end",
+            "No message lies at or behind the end of the landed offsets; the next landing would "
+            "land it again.",
+        ),
+        equal(
+            "messages",
+            "messages_landed",
+            "Bronze holds as many messages of the range as landing counted.",
+            optional=True,
+        ),
+        none_of(
+            "missing_coordinates", "Every message has its topic, partition, offset and topic id."
+        ),
+        none_of(
+            "missing_timestamps",
+            "Every message has the timestamp that Kafka gave it.",
+            severity=Severity.WARNING,
+        ),
+    ),
+)

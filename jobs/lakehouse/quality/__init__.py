@@ -1,0 +1,1 @@
+"""Data quality: metrics from Spark, judged by Great Expectations, shown as reports and Data Docs."""

@@ -1,0 +1,231 @@
+"""Metrics judged by Great Expectations: one validation per suite, however many subjects.
+
+In: a suite and one measurement per subject. Out: one finding per rule and subject. Great
+Expectations leaves out rows without a value and can fail inside an Expectation without raising,
+so what was not measured, and what could not be judged, is turned into a failure here.
+"""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from typing import TYPE_CHECKING
+
+from expectations import Rule, Severity, Suite
+
+if TYPE_CHECKING:
+    from great_expectations.core import ExpectationSuiteValidationResult
+    from great_expectations.datasource.fluent.pandas_datasource import PandasDatasource
+
+_INDEX = "subject"
+
+
+class Verdict(StrEnum):
+    """How a table, or a run, came out. Only `passed` and `warning` may be published."""
+
+    PASSED = "passed"
+    WARNING = "warning"
+    FAILED = "failed"
+    ERROR = "error"
+    NO_DATA = "no data"
+
+    @property
+    def exit_code(self) -> int:
+        """0 passed or nothing to judge, 1 warnings, 2 critical."""
+        return {"passed": 0, "no data": 0, "warning": 1, "failed": 2, "error": 2}[self.value]
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """The metrics of one subject.
+
+    Attributes:
+        subject: Silver table, topic partition or topic.
+        values: By metric; None where it could not be measured.
+        notes: By metric, what a person wants to know beside the number, such as column names.
+    """
+
+    subject: str
+    values: Mapping[str, int | None]
+    notes: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One rule judged for one subject. `problem` says why a rule could not be judged."""
+
+    suite: str
+    subject: str
+    rule: Rule
+    success: bool
+    observed: Mapping[str, int | str | None]
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """One validation of one suite.
+
+    Attributes:
+        findings: By subject, in the suite's order of rules.
+        validation: What Great Expectations returned; None when there was nothing to judge.
+    """
+
+    suite: Suite
+    findings: tuple[Finding, ...]
+    validation: ExpectationSuiteValidationResult | None
+
+
+def judge(suite: Suite, measurements: Sequence[Measurement]) -> Judgement:
+    """Validate the measurements of all subjects with one suite.
+
+    Args:
+        suite: The suite.
+        measurements: One for each subject; none gives a judgement without findings.
+    """
+    if not measurements:
+        return Judgement(suite, (), None)
+    validation = _validate(suite, measurements)
+    failures = _failures(suite, validation)
+    findings = [
+        finding
+        for measurement in measurements
+        for rule in suite.rules
+        if (finding := _finding(suite, rule, measurement, failures[rule.name])) is not None
+    ]
+    return Judgement(suite, tuple(findings), validation)
+
+
+def verdict_of(findings: Iterable[Finding]) -> Verdict:
+    """The verdict of one subject, or of all; without findings there was no data."""
+    worst = Verdict.NO_DATA
+    order = (Verdict.NO_DATA, Verdict.PASSED, Verdict.WARNING, Verdict.FAILED, Verdict.ERROR)
+    for finding in findings:
+        worst = max(worst, _verdict(finding), key=order.index)
+    return worst
+
+
+def worst_verdict(verdicts: Iterable[Verdict]) -> Verdict:
+    """The worst of some verdicts; `no data` for none."""
+    order = (Verdict.NO_DATA, Verdict.PASSED, Verdict.WARNING, Verdict.FAILED, Verdict.ERROR)
+    return max(verdicts, key=order.index, default=Verdict.NO_DATA)
+
+
+def preload() -> threading.Thread:
+    """Import Great Expectations beside other work; the first judgement waits for it."""
+    thread = threading.Thread(target=_datasource, name="import great_expectations", daemon=True)
+    thread.start()
+    return thread
+
+
+def _verdict(finding: Finding) -> Verdict:
+    if finding.success:
+        return Verdict.PASSED
+    if finding.problem:
+        return Verdict.ERROR
+    critical = finding.rule.severity is Severity.CRITICAL
+    return Verdict.FAILED if critical else Verdict.WARNING
+
+
+@dataclass(frozen=True, slots=True)
+class _Failures:
+    """What Great Expectations says about one rule: the subjects that fail, or its own trouble."""
+
+    subjects: frozenset[str]
+    problem: str = ""
+
+
+def _finding(
+    suite: Suite, rule: Rule, measurement: Measurement, failures: _Failures
+) -> Finding | None:
+    observed: dict[str, int | str | None] = {
+        column: measurement.values.get(column) for column in rule.columns
+    }
+    missing = [column for column, value in observed.items() if value is None]
+    if missing and rule.optional:
+        return None
+    problem = f"not measured: {', '.join(missing)}" if missing else failures.problem
+    observed |= {
+        f"{column}_note": note
+        for column, note in measurement.notes.items()
+        if column in rule.columns and note
+    }
+    success = not problem and measurement.subject not in failures.subjects
+    return Finding(suite.name, measurement.subject, rule, success, observed, problem)
+
+
+def _failures(
+    suite: Suite, validation: ExpectationSuiteValidationResult
+) -> Mapping[str, _Failures]:
+    found: dict[str, _Failures] = {}
+    for result in validation.results:
+        configuration = result.expectation_config
+        name = configuration.meta["rule"] if configuration and configuration.meta else ""
+        listed = result.result.get("partial_unexpected_index_list") or []
+        subjects = frozenset(str(entry[_INDEX]) for entry in listed)
+        complete = len(listed) == result.result.get("unexpected_count")
+        if not result.result or bool(result.success) == bool(subjects) or not complete:
+            reason = "could not be judged: Great Expectations did not evaluate it"
+            found[name] = _Failures(frozenset(), reason)
+        else:
+            found[name] = _Failures(subjects)
+    not_run = _Failures(frozenset(), "could not be judged: Great Expectations left it out")
+    return {rule.name: found.get(rule.name, not_run) for rule in suite.rules}
+
+
+def _validate(
+    suite: Suite, measurements: Sequence[Measurement]
+) -> ExpectationSuiteValidationResult:
+    datasource = _datasource()
+    import pandas as pd  # type: ignore[import-untyped]  # noqa: PLC0415
+
+    from expectations.building import build  # noqa: PLC0415
+
+    rows = [
+        {_INDEX: m.subject, **{name: m.values.get(name) for name in suite.metrics}}
+        for m in measurements
+    ]
+    # Objects stay the integers that they are; a column with gaps would become floats.
+    frame = pd.DataFrame(rows, dtype=object)
+    name = f"{suite.name}_{threading.get_ident()}"
+    asset = datasource.add_dataframe_asset(name)
+    try:
+        batch = asset.add_batch_definition_whole_dataframe("metrics").get_batch(
+            batch_parameters={"dataframe": frame}
+        )
+        return batch.validate(
+            build(suite),
+            result_format={
+                "result_format": "SUMMARY",
+                "unexpected_index_column_names": [_INDEX],
+                "partial_unexpected_count": len(rows),
+            },
+        )
+    finally:
+        datasource.delete_asset(name)
+
+
+@cache
+def _datasource() -> PandasDatasource:
+    """A data source of an in-memory context that sends nothing anywhere and draws no bars."""
+    with warnings.catch_warnings():
+        # Its imports of deprecated standard modules are nothing that a user could act on.
+        warnings.simplefilter("ignore")
+        import great_expectations as gx  # noqa: PLC0415
+        from great_expectations.data_context.types.base import (  # noqa: PLC0415
+            DataContextConfig,
+            InMemoryStoreBackendDefaults,
+            ProgressBarsConfig,
+        )
+
+        import expectations.building  # noqa: F401, PLC0415
+    # No temporary site: the pages are written by `quality.docs`.
+    stores = InMemoryStoreBackendDefaults(init_temp_docs_sites=False)
+    configuration = DataContextConfig(store_backend_defaults=stores, analytics_enabled=False)
+    context = gx.get_context(mode="ephemeral", project_config=configuration)
+    context.variables.progress_bars = ProgressBarsConfig(globally=False)
+    return context.data_sources.add_pandas("metrics")
