@@ -1,0 +1,125 @@
+"""Airflow's configuration and environment in the local stack.
+
+Everything that Airflow must keep to itself (database login, signing keys) is in its
+`airflow.cfg`, mode 0600; what tasks need (connections, places) is in its environment.
+"""
+
+from __future__ import annotations
+
+import configparser
+import hashlib
+import io
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from lakehouse.config import Settings, SourceConfig
+
+from infra.home import StackHome, write_private
+from infra.ports import LOOPBACK
+from infra.setup import layout
+from infra.sources import Database
+
+ADMIN_USER = "admin"
+_AUTH_MANAGER = "airflow.api_fastapi.auth.managers.simple.simple_auth_manager.SimpleAuthManager"
+
+
+def password_file(home: StackHome) -> Path:
+    """The file with the login of Airflow's pages, as its auth manager reads it."""
+    return home.airflow / "simple_auth_manager_passwords.json"
+
+
+def api_url(port: int) -> str:
+    """The address of Airflow's pages and REST interface."""
+    return f"http://{LOOPBACK}:{port}"
+
+
+def write_configuration(home: StackHome, metadata: Database, api_port: int) -> None:
+    """Write `airflow.cfg` and the password file."""
+    home.airflow.mkdir(parents=True, exist_ok=True)
+    passwords = home.passwords()
+    logins = {ADMIN_USER: passwords["airflow_admin"]}
+    write_private(password_file(home), json.dumps(logins) + "\n")
+    parser = configparser.ConfigParser(interpolation=None)
+    parser.read_dict(_settings(home, metadata, api_port))
+    text = io.StringIO()
+    parser.write(text)
+    write_private(home.airflow / "airflow.cfg", text.getvalue())
+
+
+def _settings(home: StackHome, metadata: Database, api_port: int) -> dict[str, dict[str, str]]:
+    login = f"{metadata.user}:{metadata.password}@{metadata.host}:{metadata.port}"
+    return {
+        "core": {
+            "dags_folder": str(layout.REPOSITORY / "dags"),
+            "executor": "LocalExecutor",
+            # Spark wants the two cores of a laptop; more tasks at once only wait for them.
+            "parallelism": "4",
+            "load_examples": "False",
+            "default_timezone": "utc",
+            "auth_manager": _AUTH_MANAGER,
+            "simple_auth_manager_users": f"{ADMIN_USER}:admin",
+            "simple_auth_manager_passwords_file": str(password_file(home)),
+            "execution_api_server_url": f"{api_url(api_port)}/execution/",
+        },
+        "database": {"sql_alchemy_conn": f"postgresql+psycopg2://{login}/{metadata.database}"},
+        "logging": {"base_log_folder": str(home.airflow / "logs")},
+        "api": {
+            "host": LOOPBACK,
+            "port": str(api_port),
+            "base_url": api_url(api_port),
+            "workers": "1",
+            "secret_key": _derived_key(home, "api"),
+        },
+        # The components are started one by one: without a common key each would make its own.
+        "api_auth": {"jwt_secret": _derived_key(home, "jwt")},
+        "scheduler": {"catchup_by_default": "False"},
+        "dag_processor": {"parsing_processes": "1", "refresh_interval": "10"},
+        "usage_data_collection": {"enabled": "False"},
+    }
+
+
+def _derived_key(home: StackHome, purpose: str) -> str:
+    secret = f"{purpose}:{home.passwords()['airflow_keys']}"
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def environment(
+    home: StackHome, settings: Settings, sources: Sequence[SourceConfig], bootstrap_servers: str
+) -> Mapping[str, str]:
+    """What Airflow's processes and their tasks find in their environment.
+
+    Args:
+        home: The stack's home.
+        settings: Passed on, so that tasks work in the same places as commands.
+        sources: Those that get a Kafka connection to the stack's broker.
+        bootstrap_servers: Where that broker is.
+    """
+    kafka = {"conn_type": "kafka", "extra": {"bootstrap.servers": bootstrap_servers}}
+    spark = {
+        "conn_type": "spark",
+        "host": "local[2]",
+        "extra": {"spark-binary": "spark-submit", "deploy-mode": "client"},
+    }
+    own = (Path(sys.executable).parent, layout.java_home() / "bin")
+    return {
+        "AIRFLOW_HOME": str(home.airflow),
+        "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps(spark),
+        **{
+            f"AIRFLOW_CONN_{source.kafka.connection.upper()}": json.dumps(kafka)
+            for source in sources
+        },
+        "LAKEHOUSE_HOME": str(settings.home),
+        "LAKEHOUSE_SOURCES": str(settings.sources),
+        "LAKEHOUSE_CATALOG_URI": settings.catalog_uri,
+        "LAKEHOUSE_WAREHOUSE": settings.warehouse,
+        "JAVA_HOME": str(layout.java_home()),
+        "PATH": os.pathsep.join([*map(str, own), os.environ.get("PATH", os.defpath)]),
+        "PYTHONUNBUFFERED": "1",
+        "NO_PROXY": LOOPBACK,
+        "no_proxy": LOOPBACK,
+        # Else process titles overwrite the environment, by which `down` finds processes.
+        "SPT_NOENV": "1",
+    }

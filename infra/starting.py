@@ -1,0 +1,132 @@
+"""One start of the stack: its servers, side by side, and the connectors that join them."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from lakehouse.config import SourceConfig
+
+from infra.clients import kafka_admin
+from infra.connect_api import ConnectApi
+from infra.errors import NotReady
+from infra.home import StackHome, write_private
+from infra.ports import LOOPBACK
+from infra.processes import is_running
+from infra.provisioning import owner_login, provision
+from infra.registrations import SECRETS_FILE, Registration, Surroundings, plan_registration
+from infra.servers.server import Server, start_server, wait_until
+from infra.sources import DEBEZIUM, SampleSource
+from infra.state import StackState
+
+_CONNECTOR_DEADLINE_S = 60
+
+
+@dataclass(slots=True)
+class StackStart:
+    """One start of the stack; its parts run in several threads.
+
+    Attributes:
+        state: What runs so far; also in stack.json.
+        started: The servers that this start has started, in order.
+        cancelled: Ends every wait of this start.
+    """
+
+    home: StackHome
+    report: Callable[[str], None]
+    state: StackState
+    started: list[str] = field(default_factory=list)
+    cancelled: threading.Event = field(default_factory=threading.Event)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def change(self, changed: Callable[[StackState], StackState]) -> None:
+        """Change the state and write it to stack.json."""
+        with self._lock:
+            self.state = changed(self.state)
+            self.state.write(self.home)
+
+    def start(self, server: Server) -> None:
+        """Start a server that does not run yet, and wait until it is ready."""
+        record = self.state.find_process(server.name)
+        if record is not None and is_running(record):
+            self.report(f"{server.name} runs already")
+            return
+        begun = time.monotonic()
+        self.started.append(server.name)
+        start_server(
+            server,
+            self.home,
+            started=lambda record: self.change(lambda state: state.with_process(record)),
+            cancelled=self.cancelled,
+        )
+        port = self.state.ports.get(server.name)
+        where = f" on {LOOPBACK}:{port}" if port else ""
+        self.report(f"{server.name} ready{where} after {time.monotonic() - begun:.1f} s")
+
+    def fill(self, sample: SampleSource) -> None:
+        """Make a sample database and say in stack.json how to reach it."""
+        port = self.state.ports[sample.engine]
+        provision(self.home, sample, port)
+        login = owner_login(self.home, sample, port)
+        self.change(lambda state: replace(state, sources={**state.sources, sample.name: login}))
+
+    def connect(self, source: SourceConfig, data_partitions: int) -> None:
+        """Register a source's connector and wait until its task runs.
+
+        Raises:
+            StackError: it does not run in time.
+        """
+        bootstrap = f"{LOOPBACK}:{self.state.ports['kafka']}"
+        registration = plan_registration(
+            source,
+            self.state.sources[source.name],
+            Surroundings(bootstrap, self.home.secrets, data_partitions),
+        )
+        admin = kafka_admin(bootstrap)
+        for topic in registration.topics:
+            admin.create_topic(topic)
+        api = ConnectApi(f"http://{LOOPBACK}:{self.state.ports['connect']}")
+        wait_until(
+            lambda: _register(api, registration),
+            what=f"registration of connector {registration.name}",
+            deadline_s=_CONNECTOR_DEADLINE_S,
+            cancelled=self.cancelled,
+        )
+        wait_until(
+            lambda: _running(api, registration.name),
+            what=f"connector {registration.name}",
+            deadline_s=_CONNECTOR_DEADLINE_S,
+            cancelled=self.cancelled,
+            log=self.home.log("connect"),
+        )
+        self.report(f"connector {registration.name} runs")
+
+    def write_connector_secrets(self) -> None:
+        """Write the file from which the Connect worker reads passwords."""
+        password = self.home.passwords()[DEBEZIUM]
+        write_private(self.home.secrets / SECRETS_FILE, f"{DEBEZIUM}={password}\n")
+
+    def stop_other_connectors(self, wanted: tuple[str, ...]) -> None:
+        """Stop connectors of an earlier start whose database is not started this time."""
+        api = ConnectApi(f"http://{LOOPBACK}:{self.state.ports['connect']}")
+        for name in api.connectors():
+            if name not in wanted and name not in self.state.sources:
+                api.stop(name)
+
+
+def _register(api: ConnectApi, registration: Registration) -> None:
+    api.register(registration.name, registration.config)
+    # It may have been stopped by an earlier start that left its database out.
+    api.resume(registration.name)
+
+
+def _running(api: ConnectApi, name: str) -> None:
+    status = api.status(name)
+    if status.has_failed:
+        # Its last start may have met a database that was not there yet.
+        api.restart(name)
+    if not status.is_running:
+        reason = status.trace.partition("\n\tat ")[0] or f"tasks {list(status.tasks)}"
+        raise NotReady(f"{status.connector}: {reason}")
