@@ -20,7 +20,7 @@ def refuse_network(event: str, arguments: tuple[object, ...]) -> None:
 
 
 def parse(folder: str) -> dict[str, object]:
-    from airflow.dag_processing.dagbag import BundleDagBag
+    from airflow.dag_processing.dagbag import BundleDagBag  # noqa: PLC0415 - after the variables
 
     os.environ["LAKEHOUSE_SOURCES"] = folder
     bag = BundleDagBag(DAGS, bundle_path=DAGS, bundle_name="dags")

@@ -1,0 +1,152 @@
+"""How runs of an ingest Dag end: Airflow runs the tasks, a stand-in records what Spark would."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.dags.conftest import HERE, SOURCES, airflow_environment
+
+STEPS = ["land", "check", "apply", "validate", "publish"]
+ALL_WELL = dict.fromkeys(STEPS, "succeeded")
+SECRET = "n0t-t0-be-seen"
+CONNECTION = {
+    "conn_type": "kafka",
+    "extra": {"bootstrap.servers": "broker:9092", "sasl.password": SECRET},
+}
+# What each call of the application leaves in quality.runs.
+PLANS = {
+    "all_well": [ALL_WELL],
+    "apply_fails": [{"land": "succeeded", "check": "succeeded", "apply": "failed"}],
+    "killed_after_check": [
+        {"land": "succeeded", "check": "succeeded"},
+        {"apply": "succeeded", "validate": "succeeded", "publish": "succeeded"},
+    ],
+    "superseded": [{**ALL_WELL, "publish": "superseded"}],
+    "landing_refused": [{"land": "failed"}],
+}
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory) -> Path:
+    return tmp_path_factory.mktemp("runs")
+
+
+@pytest.fixture(scope="module")
+def ended(home):
+    """The runs of all plans, by the plan's name."""
+    binaries = home / "bin"
+    binaries.mkdir()
+    submit = binaries / "spark-submit"
+    script = HERE / "recording_application.py"
+    # Like the real one it skips its own options up to the application.
+    submit.write_text(
+        f'#!/bin/sh\nwhile [ "${{1%.py}}" = "$1" ]; do shift; done; shift\n'
+        f'exec {sys.executable} {script} "$@"\n'
+    )
+    submit.chmod(0o755)
+    for name, plan in PLANS.items():
+        (home / name).mkdir()
+        (home / name / "plan.json").write_text(json.dumps(plan))
+    (home / "lakehouse" / "warehouse").mkdir(parents=True)
+    environment = airflow_environment(home)
+    environment |= {
+        "PATH": f"{binaries}:{environment['PATH']}",
+        "LAKEHOUSE_SOURCES": str(SOURCES),
+        "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps(
+            {"conn_type": "spark", "host": "local[1]", "extra": {"deploy-mode": "client"}}
+        ),
+        "AIRFLOW_CONN_KAFKA_INVENTORY": json.dumps(CONNECTION),
+    }
+    for command in (
+        [sys.executable, "-m", "airflow", "db", "migrate"],
+        [sys.executable, str(HERE / "run_dag.py"), *(str(home / name) for name in PLANS)],
+    ):
+        done = subprocess.run(
+            command, env=environment, capture_output=True, text=True, check=False, timeout=280
+        )
+        (home / "output.txt").write_text(done.stdout + done.stderr)
+        assert done.returncode == 0, done.stdout + done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def calls(home, name):
+    paths = sorted((home / name / "calls").iterdir())
+    return [json.loads(path.read_text()) for path in paths]
+
+
+def test_one_application_serves_all_five_tasks(ended, home):
+    assert ended["all_well"]["state"] == "success"
+    assert set(ended["all_well"]["tasks"].values()) == {"success"}
+    assert len(calls(home, "all_well")) == 1
+
+
+def test_a_failed_step_fails_its_own_task_and_no_later_one_runs(ended):
+    assert ended["apply_fails"]["state"] == "failed"
+    assert ended["apply_fails"]["tasks"] == {
+        "land": "success",
+        "check": "success",
+        "apply": "failed",
+        "validate": "upstream_failed",
+        "publish": "upstream_failed",
+    }
+
+
+def test_a_step_without_a_row_is_submitted_from_there_on(ended, home):
+    assert ended["killed_after_check"]["state"] == "success"
+    [first, second] = calls(home, "killed_after_check")
+    for call, step in ((first, "land"), (second, "apply")):
+        assert call["arguments"][call["arguments"].index("--from-step") + 1] == step
+
+
+def test_a_superseded_run_is_not_shown_as_a_success(ended):
+    assert ended["superseded"]["state"] == "failed"
+    assert ended["superseded"]["tasks"]["publish"] == "failed"
+
+
+def test_a_run_that_did_not_land_fails_at_landing(ended):
+    assert ended["landing_refused"]["state"] == "failed"
+    assert ended["landing_refused"]["tasks"]["land"] == "failed"
+
+
+def test_run_id_start_and_end_of_interval_reach_the_application(ended, home):
+    arguments = calls(home, "all_well")[0]["arguments"]
+    named = dict(zip(arguments, arguments[1:], strict=False))
+    assert named["--run-id"] == ended["all_well"]["run_id"]
+    for name in ("--run-started", "--until"):
+        assert named[name].endswith("+00:00")
+
+
+def test_the_secret_reaches_landing_through_its_environment_alone(ended, home):
+    [first, second] = calls(home, "killed_after_check")
+    assert json.loads(first["kafka"])["sasl.password"] == SECRET
+    assert second["kafka"] is None
+    assert SECRET not in json.dumps(first["arguments"])
+
+
+def test_no_secret_is_in_the_log_or_in_airflow_s_database(ended, home):
+    seen = [path for path in home.rglob("*.log") if SECRET in path.read_text(errors="replace")]
+    assert seen == []
+    assert SECRET not in (home / "output.txt").read_text()
+    with sqlite3.connect(home / "airflow.db") as database:
+        dump = "\n".join(database.iterdump())
+    assert "rendered_task_instance_fields" in dump
+    assert SECRET not in dump
+
+
+def test_the_step_s_numbers_and_message_are_handed_on(ended, home):
+    with sqlite3.connect(home / "airflow.db") as database:
+        handed = dict(
+            database.execute(
+                "SELECT task_id, value FROM xcom WHERE key = 'return_value' AND run_id = ?",
+                [ended["all_well"]["run_id"]],
+            )
+        )
+    assert sorted(handed) == sorted(STEPS)
+    assert "publish succeeded: 7 messages" in handed["publish"]
+    assert "cut-1" in handed["publish"]
