@@ -40,7 +40,7 @@ check: environment ## lint, format, types, import rules, unit tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy $(TYPED)
-	$(BIN)/lint-imports
+	PYTHONPATH=dags $(BIN)/lint-imports
 	$(BIN)/python -m pytest $(QUICK_TESTS)
 
 .PHONY: bench

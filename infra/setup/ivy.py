@@ -6,6 +6,7 @@ file. Several run at once, because Ivy loads one file after the other.
 """
 
 import os
+import re
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
@@ -21,6 +22,8 @@ PROCESSES = 3
 ATTEMPTS = 3
 STALLED_AFTER_S = 180
 _REPORT_EVERY_S = 5.0
+
+_FAILURE = re.compile("error|exception|^ *host ", re.IGNORECASE)
 
 _SETTINGS = """\
 <ivysettings>
@@ -157,7 +160,7 @@ def _missing_message(ivy: Ivy, missing: Sequence[Jar]) -> str:
         for log in logs
         if log.exists()
         for line in log.read_text(errors="replace").splitlines()
-        if "error" in line.lower()
+        if _FAILURE.search(line)
     ]
     names = ", ".join(jar.coordinate for jar in missing[:3])
     more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
