@@ -1,0 +1,150 @@
+"""Airflow's REST interface, as far as the demonstration needs it.
+
+https://airflow.apache.org/docs/apache-airflow/stable/stable-rest-api-ref.html
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from http.client import HTTPException
+from pathlib import Path
+
+from infra.errors import StackError
+from infra.state import AirflowAddress
+
+_TIMEOUT_S = 30
+_POLL_S = 1.0
+_FINISHED = frozenset({"success", "failed"})
+
+
+@dataclass(frozen=True, slots=True)
+class DagRun:
+    """A run of a Dag; `failed_tasks` only says something once it ended."""
+
+    dag_id: str
+    run_id: str
+    state: str
+    url: str
+    failed_tasks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AirflowApi:
+    """A logged-in client."""
+
+    url: str
+    token: str
+
+    def ensure_pool(self, name: str) -> None:
+        """Make a one-slot pool, unless it is there."""
+        pool = {
+            "name": name,
+            "slots": 1,
+            "description": "One task of the source at a time",
+            "include_deferred": True,
+        }
+        self._call("POST", "/api/v2/pools", pool, allowed=(HTTPStatus.CONFLICT,))
+
+    def await_dag(self, dag_id: str, deadline_s: float = 120) -> None:
+        """Wait until Airflow has read the Dag, and let it run.
+
+        Raises:
+            StackError: Airflow did not find it in time; import errors are in the message.
+        """
+        deadline = time.monotonic() + deadline_s
+        while not self._call("GET", f"/api/v2/dags/{dag_id}", allowed=(HTTPStatus.NOT_FOUND,)):
+            if time.monotonic() > deadline:
+                errors = self._call("GET", "/api/v2/importErrors").get("import_errors")
+                raise StackError(f"Airflow has not read Dag {dag_id!r}: import errors: {errors}")
+            time.sleep(_POLL_S)
+        self._call("PATCH", f"/api/v2/dags/{dag_id}", {"is_paused": False})
+
+    def trigger(self, dag_id: str, run_id: str) -> DagRun:
+        """Start a run without a data interval: it lands all that is there by now."""
+        body = {"dag_run_id": run_id, "logical_date": None}
+        self._call("POST", f"/api/v2/dags/{dag_id}/dagRuns", body)
+        return self.find_run(dag_id, run_id)
+
+    def find_run(self, dag_id: str, run_id: str) -> DagRun:
+        """The run's present state."""
+        found = self._call("GET", f"/api/v2/dags/{dag_id}/dagRuns/{run_id}")
+        return DagRun(
+            dag_id, run_id, str(found["state"]), f"{self.url}/dags/{dag_id}/runs/{run_id}"
+        )
+
+    def await_end(self, run: DagRun, deadline_s: float = 900) -> DagRun:
+        """Wait until the run succeeded or failed.
+
+        Raises:
+            StackError: It did neither in time.
+        """
+        deadline = time.monotonic() + deadline_s
+        while (found := self.find_run(run.dag_id, run.run_id)).state not in _FINISHED:
+            if time.monotonic() > deadline:
+                raise StackError(f"{run.url}: expected an end within {deadline_s:.0f} s")
+            time.sleep(_POLL_S)
+        if found.state == "success":
+            return found
+        tasks = self._call("GET", f"/api/v2/dags/{run.dag_id}/dagRuns/{run.run_id}/taskInstances")
+        instances = tasks["task_instances"]
+        listed = instances if isinstance(instances, list) else []
+        failed = tuple(str(one["task_id"]) for one in listed if one["state"] == "failed")
+        return DagRun(found.dag_id, found.run_id, found.state, found.url, failed)
+
+    def _call(
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, object] | None = None,
+        *,
+        allowed: tuple[int, ...] = (),
+    ) -> dict[str, object]:
+        return _request(method, self.url + path, body, token=self.token, allowed=allowed)
+
+
+def log_in(address: AirflowAddress) -> AirflowApi:
+    """A client with a token of its own."""
+    answer = _request(
+        "POST",
+        f"{address.url}/auth/token",
+        {"username": address.user, "password": password(address)},
+    )
+    return AirflowApi(address.url, str(answer["access_token"]))
+
+
+def password(address: AirflowAddress) -> str:
+    """The password of the login, from the file that Airflow reads it from."""
+    found = json.loads(Path(address.password_file).read_text(encoding="utf-8"))
+    return str(found[address.user])
+
+
+def _request(
+    method: str,
+    url: str,
+    body: Mapping[str, object] | None = None,
+    *,
+    token: str = "",
+    allowed: tuple[int, ...] = (),
+) -> dict[str, object]:
+    headers = {"Content-Type": "application/json"}
+    if token:
+        headers["Authorization"] = f"Bearer {token}"
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(url, method=method, data=data, headers=headers)
+    try:
+        with urllib.request.urlopen(request, timeout=_TIMEOUT_S) as answer:
+            found: dict[str, object] = json.loads(answer.read() or b"{}")
+            return found
+    except urllib.error.HTTPError as refused:
+        if refused.code in allowed:
+            return {}
+        reason = refused.read().decode(errors="replace")[:500]
+        raise StackError(f"Airflow: {method} {url}: {refused.code} {reason}") from refused
+    except (OSError, HTTPException) as broken:
+        raise StackError(f"Airflow: {method} {url}: no answer: {broken}") from broken

@@ -1,0 +1,149 @@
+"""Silver at a published cut against the database, row by row and value by value.
+
+In: the newest published cut and the database, neither of which changes meanwhile. Out: one
+comparison for each table of the database. Kafka is not asked: it could hide what it lost.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from pyiceberg.catalog import Catalog
+
+from infra.demo.canonical import Canonical, canonical
+from infra.demo.source_rows import Row, SourceTable, source_rows, source_tables
+from infra.sources import Database
+from lakehouse.config import SourceConfig
+from lakehouse.names import format_table, silver_names, silver_namespace
+from lakehouse.plan.records import CutRow
+
+_SHOWN = 5
+# Columns of the pipeline's own; a source column of that name makes it `_cdc_<hash>`.
+_OWN_COLUMN = "_cdc"
+
+
+@dataclass(frozen=True, slots=True)
+class TableComparison:
+    """How one table of the database and its silver table compare.
+
+    Attributes:
+        silver_rows: None when the cut has no such table.
+        differences: How many keys, or whole columns, differ.
+        examples: The first of them, as sentences.
+    """
+
+    table: str
+    silver: str
+    source_rows: int
+    silver_rows: int | None
+    differences: int
+    examples: tuple[str, ...]
+
+    @property
+    def is_equal(self) -> bool:
+        """Whether all rows and values are the same."""
+        return self.differences == 0
+
+
+def compare_source(
+    source: SourceConfig, database: Database, catalog: Catalog, cut: CutRow | None
+) -> tuple[TableComparison, ...]:
+    """Compare every table of a source; without a cut nothing is equal."""
+    tables = source_tables(source, database)
+    names = silver_names(
+        (table.identity for table in tables),
+        source.connector,
+        configured=source.configured_names(),
+    )
+    found = cut.tables if cut else {}
+    excluded: Mapping[str, object] = json.loads(cut.excluded) if cut and cut.excluded else {}
+    return tuple(
+        _compare_table(
+            format_table(table.identity, source.connector),
+            table,
+            source_rows(database, table),
+            f"{silver_namespace(source.name)}.{names[table.identity]}",
+            (catalog, found, excluded),
+        )
+        for table in tables
+    )
+
+
+def _compare_table(
+    title: str,
+    table: SourceTable,
+    expected: list[Row],
+    silver: str,
+    cut: tuple[Catalog, Mapping[str, int], Mapping[str, object]],
+) -> TableComparison:
+    catalog, snapshots, excluded = cut
+    if silver not in snapshots:
+        reason = f"excluded: {excluded[silver]}" if silver in excluded else "not in the cut"
+        return TableComparison(title, silver, len(expected), None, 1, (reason,))
+    columns, actual = _silver_rows(catalog, silver, snapshots[silver], table)
+    wrong = [
+        *_column_differences(table, columns),
+        *_row_differences(table.key, expected, actual),
+        *([f"excluded: {excluded[silver]}"] if silver in excluded else []),
+    ]
+    return TableComparison(
+        title, silver, len(expected), len(actual), len(wrong), tuple(wrong[:_SHOWN])
+    )
+
+
+def _silver_rows(
+    catalog: Catalog, silver: str, snapshot_id: int, table: SourceTable
+) -> tuple[tuple[str, ...], list[Row]]:
+    """Silver's columns and its rows with the source's columns, in canonical form."""
+    scan = catalog.load_table(silver).scan(snapshot_id=snapshot_id)
+    fields = scan.projection().fields
+    docs = {field.name: field.doc or "" for field in fields if field.name in table.columns}
+    rows = scan.select(*docs).to_arrow().to_pylist()
+    return tuple(field.name for field in fields), [
+        {name: canonical(row[name], table.columns[name], doc) for name, doc in docs.items()}
+        for row in rows
+    ]
+
+
+def _column_differences(table: SourceTable, columns: Iterable[str]) -> list[str]:
+    present = {name for name in columns if not name.startswith(_OWN_COLUMN)}
+    missing = [f"column {name!r} is missing in silver" for name in table.columns.keys() - present]
+    extra = [f"column {name!r} is only in silver" for name in present - table.columns.keys()]
+    return sorted(missing) + sorted(extra)
+
+
+def _row_differences(key: tuple[str, ...], expected: list[Row], actual: list[Row]) -> list[str]:
+    by_key = {_key(row, key): row for row in expected}
+    counts = Counter(_key(row, key) for row in actual)
+    found = {_key(row, key): row for row in actual}
+    wrong = [f"{_show(key, k)}: {n} rows in silver" for k, n in counts.items() if n > 1]
+    wrong += [f"{_show(key, k)}: only in the source" for k in by_key.keys() - found.keys()]
+    wrong += [f"{_show(key, k)}: only in silver" for k in found.keys() - by_key.keys()]
+    for k in by_key.keys() & found.keys():
+        wrong += _value_differences(_show(key, k), by_key[k], found[k])
+    return sorted(wrong)
+
+
+def _value_differences(key: str, expected: Row, actual: Row) -> list[str]:
+    different = [
+        f"{name} is {_short(actual[name])}, in the source {_short(value)}"
+        for name, value in expected.items()
+        if name in actual and actual[name] != value
+    ]
+    return [f"{key}: {'; '.join(different)}"] if different else []
+
+
+def _key(row: Row, key: tuple[str, ...]) -> tuple[Canonical, ...]:
+    return tuple(row.get(name) for name in key)
+
+
+def _show(names: tuple[str, ...], values: tuple[Canonical, ...]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in zip(names, values, strict=True))
+
+
+def _short(value: Canonical) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}…"

@@ -1,0 +1,36 @@
+"""The command `demo`: the main job on real databases, from an empty folder."""
+
+from __future__ import annotations
+
+import signal
+from types import FrameType
+from typing import Annotated
+
+import typer
+
+from infra.demo.demo import run_demo
+from lakehouse.config import Settings
+
+_INTERRUPTED = 130
+Keep = Annotated[
+    bool, typer.Option("--keep/--no-keep", help="Stay up until Ctrl-C once all is equal.")
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the application."""
+    app.command("demo", help="Databases, Kafka, Airflow: run a workload and compare silver.")(_demo)
+
+
+def _demo(*, keep: Keep = True) -> None:
+    # `kill` ends it as Ctrl-C does: no process of the stack stays.
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        code = run_demo(Settings.from_environment(), keep=keep)
+    except KeyboardInterrupt:
+        code = _INTERRUPTED
+    raise typer.Exit(code)
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
