@@ -8,7 +8,7 @@ BIN := .venv/bin
 KEEP ?= 1
 TYPED := $(wildcard jobs/lakehouse expectations infra dags jobs/*.py)
 # The tests that need no JVM and no server.
-QUICK_TESTS := $(wildcard tests/unit tests/setup tests/expectations tests/dags)
+QUICK_TESTS := $(wildcard tests/unit tests/setup tests/expectations tests/dags/test_ingest.py)
 RUN_PYTHON = python="$${PYTHON:-$$(sh infra/setup/find-python.sh)}" && "$$python"
 SETUP = $(RUN_PYTHON) -m infra.setup
 export PYTHON
@@ -36,7 +36,7 @@ test: setup ## all tests, with real databases, Kafka, Spark and Airflow
 	@$(BIN)/python -m pytest -p tests.plugins.loud_skips
 
 .PHONY: check
-check: environment ## lint, format, types, import rules, unit tests
+check: environment ## lint, format, types, import rules, quick tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy $(TYPED)

@@ -3,8 +3,9 @@
 import hashlib
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from infra.setup import truststore
 from infra.setup.command import say
@@ -59,9 +60,18 @@ def _ivy() -> Ivy:
     folder = cache_dir() / "ivy"
     folder.mkdir(parents=True, exist_ok=True)
     program = next((site_packages() / "pyspark" / "jars").glob("ivy-*.jar"))
-    options = ["-Xmx256m", *_trust_options(folder / "truststore.jks")]
+    options = ["-Xmx256m", *_trust_options(folder / "truststore.jks"), *proxy_options(os.environ)]
     java = java_home() / "bin" / "java"
     return Ivy((str(java), *options, "-jar", str(program)), folder)
+
+
+def proxy_options(environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Java's options for the proxy that the other tools take from `HTTPS_PROXY`."""
+    named = environment.get("HTTPS_PROXY") or environment.get("https_proxy")
+    if not named:
+        return ()
+    proxy = urlsplit(named if "//" in named else f"//{named}")
+    return (f"-Dhttps.proxyHost={proxy.hostname}", f"-Dhttps.proxyPort={proxy.port or 80}")
 
 
 def _trust_options(store: Path) -> tuple[str, ...]:

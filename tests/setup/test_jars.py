@@ -7,7 +7,7 @@ import pytest
 
 from infra.setup.errors import SetupError
 from infra.setup.ivy import Ivy, download, module_xml, settings_xml
-from infra.setup.jars import verify
+from infra.setup.jars import proxy_options, verify
 from infra.setup.lock import Jar
 
 # sha256 of b"content"
@@ -66,6 +66,24 @@ def test_ivys_own_repository_is_used_unless_a_mirror_is_named():
         "resolvers/ibiblio"
     )
     assert mirrored.attrib["root"] == "https://mirror.example/?a&b"
+
+
+@pytest.mark.parametrize(
+    ("environment", "host_and_port"),
+    [
+        ({"HTTPS_PROXY": "http://proxy.example:3128"}, ("proxy.example", "3128")),
+        ({"https_proxy": "proxy.example:8080"}, ("proxy.example", "8080")),
+        ({"HTTPS_PROXY": "http://proxy.example/"}, ("proxy.example", "80")),
+    ],
+)
+def test_java_uses_the_proxy_of_the_environment(environment, host_and_port):
+    host, port = host_and_port
+    expected = (f"-Dhttps.proxyHost={host}", f"-Dhttps.proxyPort={port}")
+    assert proxy_options(environment) == expected
+
+
+def test_without_a_proxy_java_connects_itself():
+    assert proxy_options({"HTTPS_PROXY": ""}) == ()
 
 
 @pytest.fixture
