@@ -166,6 +166,7 @@ def _missing_message(ivy: Ivy, missing: Sequence[Jar]) -> str:
     more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
     return (
         f"{len(missing)} jars could not be downloaded ({names}{more}): check the network (a proxy "
-        "is set with HTTPS_PROXY, a mirror of Maven Central with LAKEHOUSE_MAVEN_MIRROR), and try again: what was downloaded is kept. "
-        f"Ivy's output is in {ivy.folder}/part-*.log\n" + "\n".join(lines[:5])
+        "is set with HTTPS_PROXY, a mirror of Maven Central with LAKEHOUSE_MAVEN_MIRROR), and try "
+        f"again: what was downloaded is kept. Ivy's output is in {ivy.folder}/part-*.log\n"
+        + "\n".join(lines[:5])
     )
