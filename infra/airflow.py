@@ -10,17 +10,15 @@ import configparser
 import hashlib
 import io
 import json
-import os
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-
-from lakehouse.config import Settings, SourceConfig
 
 from infra.home import StackHome, write_private
 from infra.ports import LOOPBACK
 from infra.setup import layout
 from infra.sources import Database
+from infra.spark import spark_environment
+from lakehouse.config import Settings, SourceConfig
 
 ADMIN_USER = "admin"
 _AUTH_MANAGER = "airflow.api_fastapi.auth.managers.simple.simple_auth_manager.SimpleAuthManager"
@@ -103,7 +101,6 @@ def environment(
         "host": "local[2]",
         "extra": {"spark-binary": "spark-submit", "deploy-mode": "client"},
     }
-    own = (Path(sys.executable).parent, layout.java_home() / "bin")
     return {
         "AIRFLOW_HOME": str(home.airflow),
         "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps(spark),
@@ -111,12 +108,11 @@ def environment(
             f"AIRFLOW_CONN_{source.kafka.connection.upper()}": json.dumps(kafka)
             for source in sources
         },
+        **spark_environment(home.root),
         "LAKEHOUSE_HOME": str(settings.home),
         "LAKEHOUSE_SOURCES": str(settings.sources),
         "LAKEHOUSE_CATALOG_URI": settings.catalog_uri,
         "LAKEHOUSE_WAREHOUSE": settings.warehouse,
-        "JAVA_HOME": str(layout.java_home()),
-        "PATH": os.pathsep.join([*map(str, own), os.environ.get("PATH", os.defpath)]),
         "PYTHONUNBUFFERED": "1",
         "NO_PROXY": LOOPBACK,
         "no_proxy": LOOPBACK,

@@ -10,9 +10,10 @@ import urllib.error
 import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass
+from http import HTTPStatus
 from http.client import HTTPException
 
-from infra.errors import NotReady
+from infra.errors import NotReady, StackError
 
 _TIMEOUT_S = 10
 # A proxy of the environment is not for loopback addresses.
@@ -41,7 +42,10 @@ class ConnectorStatus:
 
 @dataclass(frozen=True, slots=True)
 class ConnectApi:
-    """A worker's REST interface; each method raises NotReady when it gives no answer."""
+    """A worker's REST interface.
+
+    Each method raises NotReady when it gives no answer, StackError when the request is wrong.
+    """
 
     url: str
 
@@ -101,7 +105,7 @@ class ConnectApi:
 
     def _call(self, method: str, path: str, body: Mapping[str, str] | None = None) -> object:
         # Only ever the stack's own address.
-        request = urllib.request.Request(  # noqa: S310
+        request = urllib.request.Request(
             self.url + path,
             method=method,
             data=None if body is None else json.dumps(body).encode(),
@@ -112,6 +116,11 @@ class ConnectApi:
                 text = answer.read()
         except urllib.error.HTTPError as refused:
             reason = refused.read().decode(errors="replace")
+            if refused.code == HTTPStatus.BAD_REQUEST:
+                raise StackError(
+                    f"Kafka Connect refused {method} {path}: expected a valid configuration: "
+                    f"{reason}"
+                ) from refused
             raise NotReady(f"{method} {path}: {refused.code} {reason}") from refused
         except (OSError, HTTPException) as broken:
             raise NotReady(f"{method} {self.url}{path}: {broken}") from broken

@@ -108,7 +108,7 @@ BY_ENGINE: dict[Engine, tuple[Setting, ...]] = {
     ),
     Engine.MARIADB: (
         *_BINLOG,
-        Setting("database.ssl.mode", "disabled", "Loopback only."),
+        Setting("database.ssl.mode", "disable", "Loopback only."),
         Setting(
             "driver.yearIsDateType",
             "false",

@@ -72,6 +72,11 @@ class StackHome:
         """The data folder of a server."""
         return self.root / "stack" / "data" / server
 
+    @property
+    def was_used(self) -> bool:
+        """Whether a stack was ever started here."""
+        return (self.root / "stack" / "id").exists()
+
     def prepare(self) -> None:
         """Make what every server needs: folders, the stack's id, passwords."""
         for folder in (self.logs, self.conf, self.root / "stack" / "data"):

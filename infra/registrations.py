@@ -10,11 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from lakehouse.config import SourceConfig
-
 from infra.connector_settings import BY_ENGINE, COMMON
 from infra.errors import StackError
 from infra.sources import DEBEZIUM, SAMPLE_SOURCES, Database, Engine, SampleSource
+from lakehouse.config import SourceConfig
 
 CONNECTOR_CLASSES = {
     Engine.POSTGRESQL: "io.debezium.connector.postgresql.PostgresConnector",

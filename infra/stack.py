@@ -13,8 +13,6 @@ from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from lakehouse.config import Settings, SourceConfig, load_source
-
 from infra.errors import StackError
 from infra.home import StackHome
 from infra.ports import LOOPBACK, choose_ports, remembered_ports, write_ports
@@ -22,7 +20,7 @@ from infra.processes import is_running
 from infra.servers.connect import connect_server
 from infra.servers.kafka import kafka_server
 from infra.servers.mariadb import mariadb_server
-from infra.servers.mysql import mysql_server
+from infra.servers.mysql import end_binlog_readers, mysql_server
 from infra.servers.postgresql import LOGICAL, postgresql_server
 from infra.servers.server import Server
 from infra.sources import SAMPLE_SOURCES, Engine
@@ -30,6 +28,7 @@ from infra.starting import StackStart
 from infra.starting_airflow import start_airflow
 from infra.state import StackState, read_state
 from infra.stopping import AIRFLOW_DATABASE, STOP_RULES, end_servers, living_servers
+from lakehouse.config import Settings, SourceConfig, load_source
 
 Report = Callable[[str], None]
 
@@ -97,7 +96,7 @@ def down(settings: Settings, *, report: Report = print) -> tuple[str, ...]:
         StackError: a process could not be ended, or another command holds the stack.
     """
     home = StackHome(settings.home)
-    if not home.state_file.exists() and not (home.root / "stack" / "id").exists():
+    if not home.was_used:
         return ()
     with home.locked():
         try:
@@ -223,6 +222,9 @@ def _database_server(home: StackHome, engine: Engine, ports: Mapping[str, int]) 
 
 
 def _stop(home: StackHome, state: StackState, names: Sequence[str], report: Report) -> None:
+    mysql = state.find_process(Engine.MYSQL)
+    if mysql is not None and mysql.server in names and is_running(mysql):
+        end_binlog_readers(home, state.ports[mysql.server])
     end_servers(home, state.processes, names, report)
     left = tuple(record for record in state.processes if record.server not in names)
     if left:

@@ -7,8 +7,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from lakehouse.config import SourceConfig
-
 from infra.clients import kafka_admin
 from infra.connect_api import ConnectApi
 from infra.errors import NotReady
@@ -20,6 +18,7 @@ from infra.registrations import SECRETS_FILE, Registration, Surroundings, plan_r
 from infra.servers.server import Server, start_server, wait_until
 from infra.sources import DEBEZIUM, SampleSource
 from infra.state import StackState
+from lakehouse.config import SourceConfig
 
 _CONNECTOR_DEADLINE_S = 60
 
@@ -29,17 +28,23 @@ class StackStart:
     """One start of the stack; its parts run in several threads.
 
     Attributes:
+        show: Takes one line for each thing done, from one thread at a time.
         state: What runs so far; also in stack.json.
         started: The servers that this start has started, in order.
         cancelled: Ends every wait of this start.
     """
 
     home: StackHome
-    report: Callable[[str], None]
+    show: Callable[[str], None]
     state: StackState
     started: list[str] = field(default_factory=list)
     cancelled: threading.Event = field(default_factory=threading.Event)
     _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def report(self, line: str) -> None:
+        """Show one line."""
+        with self._lock:
+            self.show(line)
 
     def change(self, changed: Callable[[StackState], StackState]) -> None:
         """Change the state and write it to stack.json."""

@@ -7,8 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from importlib.metadata import version
 
-from lakehouse.config import Settings, load_sources
-
 from infra import airflow
 from infra.errors import NotReady, StackError
 from infra.ports import LOOPBACK
@@ -21,6 +19,7 @@ from infra.sources import SAMPLE_SOURCES
 from infra.starting import StackStart
 from infra.state import AirflowAddress
 from infra.stopping import AIRFLOW_DATABASE, end_server
+from lakehouse.config import Settings, load_sources
 
 MIGRATION = "airflow_migration"
 _MIGRATION_DEADLINE_S = 240

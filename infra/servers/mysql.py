@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 
-from infra.errors import StackError
+import pymysql
+
+from infra.clients import query, run_sql
+from infra.errors import NotReady, StackError
 from infra.home import StackHome
 from infra.servers import binlog
 from infra.servers.server import Server
@@ -27,16 +31,26 @@ def mysql_server(home: StackHome, port: int) -> Server:
             "--mysqlx=OFF",
             "--default-authentication-plugin=mysql_native_password",
             "--performance-schema=OFF",
+            "--event-scheduler=OFF",
         ),
-        environment=_environment(),
         prepare=lambda: binlog.prepare_data(home, Engine.MYSQL, _initialise),
         probe=lambda: binlog.probe(database),
     )
 
 
-def _environment() -> dict[str, str]:
-    # Its own OpenSSL, and libaio where the system has none.
-    return {"LD_LIBRARY_PATH": str(layout.mysql_home() / "lib")}
+def end_binlog_readers(home: StackHome, port: int) -> None:
+    """Close connections that read the binlog, if the server answers.
+
+    A server that is asked to end waits about ten seconds for readers that are gone already.
+    """
+    database = binlog.admin(home, Engine.MYSQL, port)
+    with suppress(NotReady, pymysql.MySQLError):
+        readers = query(
+            database,
+            "SELECT id FROM information_schema.processlist WHERE command LIKE 'Binlog Dump%'",
+        )
+        for (connection_id,) in readers:
+            run_sql(database, f"KILL {connection_id}")
 
 
 def _program(data: Path) -> tuple[str, ...]:
@@ -50,12 +64,17 @@ def _program(data: Path) -> tuple[str, ...]:
         "--log-error-verbosity=2",
         "--innodb-use-native-aio=OFF",
         "--innodb-log-file-size=32M",
+        # Nobody leaves loopback: no keys have to be made.
+        "--skip-ssl",
+        "--auto-generate-certs=OFF",
+        "--sha256-password-auto-generate-rsa-keys=OFF",
+        "--caching-sha2-password-auto-generate-rsa-keys=OFF",
     )
 
 
 def _initialise(folder: Path) -> None:
     command = (*_program(folder), "--initialize-insecure", *binlog.as_root())
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=_environment())
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise StackError(
             f"MySQL's data folder {str(folder)!r} could not be made: expected exit code 0 of "

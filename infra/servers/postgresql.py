@@ -23,6 +23,8 @@ from infra.sources import ADMIN, Database, Engine
 _NOBODY = 65_534
 _AS_NOBODY = (
     "setpriv",
+    # Else access(2), with which PostgreSQL looks at its own programs, ignores the capability.
+    "--securebits=+no_setuid_fixup",
     f"--reuid={_NOBODY}",
     f"--regid={_NOBODY}",
     "--clear-groups",

@@ -1,0 +1,123 @@
+"""Commands of the local stack: up, down, status. None of them shows a secret."""
+
+from __future__ import annotations
+
+import signal
+from types import FrameType
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from infra.sources import SAMPLE_SOURCES
+from infra.stack import down, up
+from infra.status import StackStatus, status
+from lakehouse.config import Settings
+
+AIRFLOW = "airflow"
+_PARTS = (*SAMPLE_SOURCES, AIRFLOW)
+
+Only = Annotated[
+    list[str] | None,
+    typer.Option("--only", help=f"Start only this part: {', '.join(_PARTS)}. May be repeated."),
+]
+Partitions = Annotated[
+    int, typer.Option("--partitions", min=1, help="Partitions of new data topics.")
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the application."""
+    app.command("up", help="Start the local stack; what runs already stays as it is.")(_up)
+    app.command("down", help="Stop the local stack and everything that it started.")(_down)
+    app.command("status", help="Show what runs where, the connectors, the lag of landing.")(_status)
+
+
+def _up(*, only: Only = None, partitions: Partitions = 1) -> None:
+    chosen = tuple(only or _PARTS)
+    unknown = [part for part in chosen if part not in _PARTS]
+    if unknown:
+        raise typer.BadParameter(f"{unknown[0]!r}: expected one of {', '.join(_PARTS)}")
+    # `kill` ends it as Ctrl-C does: what was started is stopped.
+    signal.signal(signal.SIGTERM, _interrupt)
+    up(
+        Settings.from_environment(),
+        sources=tuple(name for name in SAMPLE_SOURCES if name in chosen),
+        airflow=AIRFLOW in chosen,
+        data_partitions=partitions,
+        report=typer.echo,
+    )
+
+
+def _down() -> None:
+    stopped = down(Settings.from_environment(), report=typer.echo)
+    typer.echo(f"{len(stopped)} servers stopped")
+
+
+def _status() -> None:
+    found = status(Settings.from_environment())
+    console = Console()
+    if not found.servers:
+        console.print("Nothing runs; start it with `lakehouse up`")
+        return
+    console.print(_servers(found))
+    if found.state.sources:
+        console.print(_sources(found))
+    if found.lags:
+        console.print(_lags(found))
+    if found.state.airflow:
+        airflow = found.state.airflow
+        console.print(f"Airflow: {airflow.url} as {airflow.user}: see {airflow.password_file}")
+    for problem in found.problems:
+        console.print(problem, style="red")
+
+
+def _servers(found: StackStatus) -> Table:
+    table = _table("server", "state", "process", "port", "log")
+    for server in found.servers:
+        state = "runs" if server.is_running else "[red]ended"
+        table.add_row(
+            server.name,
+            state,
+            str(server.pid or ""),
+            str(server.port or ""),
+            str(server.log),
+        )
+    return table
+
+
+def _sources(found: StackStatus) -> Table:
+    table = _table("source", "database", "user", "connector", "tasks")
+    connectors = {connector.name: connector for connector in found.connectors}
+    for name, database in sorted(found.state.sources.items()):
+        connector = connectors.get(name)
+        table.add_row(
+            name,
+            f"{database.engine} {database.host}:{database.port}/{database.database}",
+            database.user,
+            connector.connector if connector else "",
+            ", ".join(connector.tasks) if connector else "",
+        )
+    return table
+
+
+def _lags(found: StackStatus) -> Table:
+    table = _table("source", "topic", "partition", "end offset", "landed", "lag")
+    for lag in found.lags:
+        landed = "" if lag.landed is None else str(lag.landed)
+        table.add_row(
+            lag.source, lag.topic, str(lag.partition), str(lag.end_offset), landed, str(lag.lag)
+        )
+    return table
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    return table
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
