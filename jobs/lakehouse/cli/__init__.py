@@ -1,0 +1,51 @@
+"""The one console command, `lakehouse`. Each module of this package adds its commands.
+
+An error that the project raises on purpose is one message and its exit code; `--debug` shows
+where it comes from.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import Annotated
+
+import typer
+
+from infra.setup.errors import SetupError
+from lakehouse.errors import LakehouseError
+
+
+class _Application(typer.Typer):
+    """Shows an expected error without a traceback."""
+
+    def __call__(self, *args: object, **kwargs: object) -> object:
+        try:
+            return super().__call__(*args, **kwargs)
+        except (LakehouseError, SetupError) as error:
+            if "--debug" in sys.argv:
+                raise
+            typer.echo(f"error: {error}", err=True)
+            sys.exit(error.exit_code)
+
+
+app = _Application(
+    name="lakehouse",
+    help="Change events from databases as correct, proven tables in a lakehouse.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+
+
+@app.callback()
+def _main(
+    *,
+    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks of errors.")] = False,
+) -> None:
+    """Nothing to do before a command: `_Application` reads the option."""
+
+
+for _module in iter_modules(__path__):
+    import_module(f"{__name__}.{_module.name}").register(app)

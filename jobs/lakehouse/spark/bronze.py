@@ -1,0 +1,219 @@
+"""The bronze table of a source: raw messages as received, and how far its topics are landed.
+
+In: a source. Out: its table, the landed offsets that a ref of it carries, counts of a landing.
+The landed offsets travel as a property of the snapshot that added the messages. Snapshots of
+maintenance may lack it, and expiry may remove the last one that has it: then they are derived
+from the messages themselves.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from pyiceberg.exceptions import NoSuchTableError
+from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.table.snapshots import Snapshot
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from lakehouse.names import bronze_table
+from lakehouse.plan.offsets import LandedOffsets, TopicProgress
+from lakehouse.plan.records import RunRow
+from lakehouse.spark.ledger import Ledger
+from lakehouse.spark.tables import MAIN, create_table, full_name
+
+OFFSETS_PROPERTY = "lakehouse.offsets"
+BATCH_ID_PROPERTY = "lakehouse.batch_id"
+RUN_ID_PROPERTY = "lakehouse.run_id"
+
+HEADERS = T.ArrayType(
+    T.StructType([T.StructField("key", T.StringType()), T.StructField("value", T.BinaryType())])
+)
+SCHEMA = T.StructType(
+    [
+        T.StructField("topic", T.StringType()),
+        T.StructField("partition", T.IntegerType()),
+        T.StructField("offset", T.LongType()),
+        T.StructField("timestamp", T.TimestampType()),
+        T.StructField("timestamp_type", T.IntegerType()),
+        T.StructField("key", T.BinaryType()),
+        T.StructField("value", T.BinaryType()),
+        T.StructField("headers", HEADERS),
+        T.StructField("topic_id", T.StringType()),
+        T.StructField("landed_at", T.TimestampType()),
+        T.StructField("run_id", T.StringType()),
+    ]
+)
+PARTITIONING = ("days(landed_at)",)
+PROPERTIES = {
+    "format-version": "2",
+    # A landing has one day: with these, each Spark task writes the rows that it read, in order,
+    # into one file, and nothing is shuffled. Reads prune by the files' bounds.
+    "write.distribution-mode": "none",
+    "write.spark.fanout.enabled": "true",
+    "write.target-file-size-bytes": str(4 * 1024**3),
+    "write.parquet.compression-codec": "zstd",
+    # Text is never cut off in the bounds that prune by topic.
+    "write.metadata.metrics.default": "none",
+    "write.metadata.metrics.column.topic": "full",
+    "write.metadata.metrics.column.topic_id": "full",
+    "write.metadata.metrics.column.partition": "full",
+    "write.metadata.metrics.column.offset": "full",
+    "write.metadata.metrics.column.timestamp": "full",
+    "write.metadata.metrics.column.landed_at": "full",
+    "write.metadata.metrics.column.run_id": "full",
+    # Landings and compactions of one table may come at once.
+    "commit.retry.num-retries": "20",
+    "write.metadata.delete-after-commit.enabled": "true",
+    "write.metadata.previous-versions-max": "100",
+}
+
+
+_COUNTED = ("topic", "partition", "messages", "first", "last")
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionCount:
+    """What one landing added for one topic partition."""
+
+    topic: str
+    partition: int
+    messages: int
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class Bronze:
+    """The bronze table of one source."""
+
+    source: str
+    ledger: Ledger
+
+    @property
+    def table(self) -> str:
+        """Namespace and name."""
+        return bronze_table(self.source)
+
+    def create(self, spark: SparkSession) -> None:
+        """Create the table unless it is there."""
+        if self._metadata() is None:
+            create_table(spark, self.table, SCHEMA, PROPERTIES, PARTITIONING)
+
+    def head(self, ref: str = MAIN) -> int | None:
+        """The snapshot id of a ref; None when it has none."""
+        metadata = self._metadata()
+        found = metadata.refs.get(ref) if metadata is not None else None
+        return found.snapshot_id if found is not None else None
+
+    def holds(self, snapshot_id: int) -> bool:
+        """Whether `main` has the snapshot, as its head or before it."""
+        return any(snapshot.snapshot_id == snapshot_id for snapshot in self._ancestors(MAIN))
+
+    def landed(self, spark: SparkSession, ref: str = MAIN) -> LandedOffsets:
+        """The landed offsets of a ref.
+
+        Args:
+            spark: Used only when no snapshot of the ref carries them.
+            ref: A branch or tag.
+        """
+        snapshot = None
+        for snapshot in self._ancestors(ref):
+            text = snapshot.summary.get(OFFSETS_PROPERTY) if snapshot.summary else None
+            if text is not None:
+                return LandedOffsets.from_json(text)
+        if snapshot is None or _is_empty(snapshot):
+            return LandedOffsets()
+        return self._derived(spark, ref)
+
+    def counts(
+        self, spark: SparkSession, branch: str, run_id: str, landed_at: datetime
+    ) -> tuple[PartitionCount, ...]:
+        """What one landing staged on a branch, by topic partition."""
+        mine = (F.col("landed_at") == F.lit(landed_at)) & (F.col("run_id") == F.lit(run_id))
+        rows = (
+            spark.table(full_name(self.table, branch))
+            .where(mine)
+            .groupBy("topic", "partition")
+            .agg(
+                F.count("*").alias("messages"),
+                F.min("offset").alias("first"),
+                F.max("offset").alias("last"),
+            )
+            .collect()
+        )
+        return tuple(
+            sorted(
+                (PartitionCount(*(row[name] for name in _COUNTED)) for row in rows),
+                key=lambda count: (count.topic, count.partition),
+            )
+        )
+
+    def messages(self, spark: SparkSession, ref: str = MAIN) -> DataFrame:
+        """All messages of a ref."""
+        return spark.table(full_name(self.table, None if ref == MAIN else ref))
+
+    def messages_at(self, spark: SparkSession, snapshot_id: int) -> DataFrame:
+        """All messages of a snapshot."""
+        reader = spark.read.option("versionAsOf", snapshot_id)
+        return reader.table(full_name(self.table))
+
+    def _derived(self, spark: SparkSession, ref: str) -> LandedOffsets:
+        """Next offsets from the messages; what has none comes from the newest landing's row."""
+        rows = (
+            self.messages(spark, ref)
+            .groupBy("topic", "topic_id", "partition")
+            .agg(F.max("offset").alias("last"), F.max("landed_at").alias("landed_at"))
+            .collect()
+        )
+        newest: dict[str, tuple[datetime, str]] = {}
+        found: dict[tuple[str, str], dict[int, int]] = defaultdict(dict)
+        for row in rows:
+            newest[row["topic"]] = max(
+                newest.get(row["topic"], (row["landed_at"], row["topic_id"])),
+                (row["landed_at"], row["topic_id"]),
+            )
+            found[row["topic"], row["topic_id"]][row["partition"]] = row["last"] + 1
+        topics = {
+            topic: TopicProgress(topic_id, found[topic, topic_id])
+            for topic, (_, topic_id) in newest.items()
+        }
+        return LandedOffsets(topics).merged(self._recorded())
+
+    def _recorded(self) -> LandedOffsets:
+        rows = [row for row in self.ledger.runs(self.source) if _is_landing(row)]
+        if not rows:
+            return LandedOffsets()
+        return LandedOffsets.from_json(json.dumps(json.loads(rows[-1].detail)["offsets"]))
+
+    def _metadata(self) -> TableMetadata | None:
+        try:
+            return self.ledger.catalog.load_table(self.table).metadata
+        except NoSuchTableError:
+            return None
+
+    def _ancestors(self, ref: str) -> Iterator[Snapshot]:
+        metadata = self._metadata()
+        head = metadata.refs.get(ref) if metadata is not None else None
+        if metadata is None or head is None:
+            return
+        at = metadata.snapshot_by_id(head.snapshot_id)
+        while at is not None:
+            yield at
+            parent = at.parent_snapshot_id
+            at = metadata.snapshot_by_id(parent) if parent is not None else None
+
+
+def _is_landing(row: RunRow) -> bool:
+    return row.step == "land" and row.status == "succeeded" and "offsets" in json.loads(row.detail)
+
+
+def _is_empty(snapshot: Snapshot) -> bool:
+    """Whether it is what a branch of a table without messages starts from."""
+    summary = snapshot.summary
+    return summary is None or int(summary.get("total-records") or 0) == 0

@@ -1,0 +1,190 @@
+"""Landing: messages of a plan into bronze, each exactly once, also when two runs race.
+
+In: a function that plans from landed offsets, one that reads the planned messages. Out: one
+commit on `main`. The messages are staged on a branch that starts at `main`; the plan is made from
+the offsets of that branch, so that the two cannot disagree; `main` is fast-forwarded, which is
+refused when it moved meanwhile. Then the branch is dropped and all is done again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import uuid
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import structlog
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from lakehouse.errors import LandingRefused, MainMoved
+from lakehouse.plan.offsets import LandedOffsets, LandingPlan, landing_tasks
+from lakehouse.spark.bronze import (
+    BATCH_ID_PROPERTY,
+    OFFSETS_PROPERTY,
+    RUN_ID_PROPERTY,
+    SCHEMA,
+    Bronze,
+    PartitionCount,
+)
+from lakehouse.spark.tables import (
+    MAIN,
+    append_on_branch,
+    create_branch,
+    drop_branch,
+    fast_forward,
+)
+
+MAX_TRIES = 10
+_LOG = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Landing:
+    """What to land.
+
+    Attributes:
+        plan: Plans from landed offsets; called again when another run has landed meanwhile.
+        read: The planned messages: the columns of bronze up to `headers`.
+        run_id: Names the run.
+        attempt: Counts the run's tries of this step.
+        confirm: Refuses what contradicts the messages of a ref that are landed already.
+        check: Refuses staged messages that are not all of the plan, where that can be told.
+    """
+
+    plan: Callable[[LandedOffsets], LandingPlan]
+    read: Callable[[LandingPlan], DataFrame]
+    run_id: str
+    attempt: int = 1
+    confirm: Callable[[str, LandedOffsets], None] = lambda _ref, _landed: None
+    check: Callable[[LandingPlan, Iterable[PartitionCount]], None] = lambda _plan, _counts: None
+
+
+@dataclass(frozen=True, slots=True)
+class Landed:
+    """What was landed. `snapshot_id` is None when there was nothing new."""
+
+    plan: LandingPlan
+    counts: tuple[PartitionCount, ...] = ()
+    snapshot_id: int | None = None
+
+
+def land(spark: SparkSession, bronze: Bronze, landing: Landing) -> Landed:
+    """Land until the plan is in bronze.
+
+    Raises:
+        LandingRefused: If the plan is refused, or what was read does not fit it.
+        MainMoved: If other commits came first every time.
+    """
+    bronze.create(spark)
+    for number in range(1, MAX_TRIES + 1):
+        landed = bronze.landed(spark)
+        plan = landing.plan(landed)
+        if not plan.ranges:
+            landing.confirm(MAIN, landed)
+            return Landed(plan)
+        with _staging_branch(spark, bronze, landing, number) as branch:
+            try:
+                return _land_once(spark, bronze, landing, branch)
+            except MainMoved:
+                _LOG.info("main moved while landing", table=bronze.table, attempt=number)
+    raise MainMoved(
+        f"Table {bronze.table!r}: main moved {MAX_TRIES} times while landing: expected a quiet "
+        "moment; nothing was landed, run it again"
+    )
+
+
+def _land_once(spark: SparkSession, bronze: Bronze, landing: Landing, branch: str) -> Landed:
+    landed = bronze.landed(spark, branch)
+    plan = landing.plan(landed)
+    landing.confirm(branch, landed)
+    if not plan.ranges:
+        return Landed(plan)
+    _LOG.info("landing", table=bronze.table, ranges=len(plan.ranges), batch_id=plan.batch_id)
+    landed_at = datetime.now(UTC)
+    rows = _bronze_rows(landing, plan, landed_at)
+    append_on_branch(rows, bronze.table, branch, _summary(landing, plan))
+    staged = bronze.head(branch)
+    counts = bronze.counts(spark, branch, landing.run_id, landed_at)
+    verify(plan, counts)
+    landing.check(plan, counts)
+    try:
+        return Landed(plan, counts, fast_forward(spark, bronze.table, branch))
+    except Exception:
+        # A lost answer looks like a failure, or like a race against oneself.
+        if staged is not None and bronze.holds(staged):
+            return Landed(plan, counts, staged)
+        raise
+
+
+def verify(plan: LandingPlan, counts: tuple[PartitionCount, ...]) -> None:
+    """Check that what was read lies in the planned ranges and cannot hold an offset twice.
+
+    Raises:
+        LandingRefused: If it does not; offsets may have gaps, so fewer messages are no fault.
+    """
+    ranges = {(each.topic, each.partition): each for each in plan.ranges}
+    for count in counts:
+        planned = ranges.get((count.topic, count.partition))
+        if planned is None or not (
+            planned.start <= count.first
+            and count.last < planned.end
+            and count.messages <= planned.end - planned.start
+        ):
+            raise LandingRefused(
+                f"Topic {count.topic!r} partition {count.partition}: read {count.messages} "
+                f"messages with offsets {count.first} to {count.last}: expected each offset of "
+                f"{planned} at most once; nothing was landed, run it again"
+            )
+
+
+def _bronze_rows(landing: Landing, plan: LandingPlan, landed_at: datetime) -> DataFrame:
+    topic_ids = {each.topic: each.topic_id for each in plan.ranges}
+    pairs = [F.lit(text) for pair in sorted(topic_ids.items()) for text in pair]
+    rows = landing.read(plan).select(
+        *SCHEMA.fieldNames()[:8],
+        F.create_map(*pairs)[F.col("topic")].alias("topic_id"),
+        F.lit(landed_at).alias("landed_at"),
+        F.lit(landing.run_id).alias("run_id"),
+    )
+    return rows.coalesce(landing_tasks(plan.ranges)).sortWithinPartitions(
+        "topic", "partition", "offset"
+    )
+
+
+def _summary(landing: Landing, plan: LandingPlan) -> dict[str, str]:
+    return {
+        OFFSETS_PROPERTY: plan.landed.to_json(),
+        BATCH_ID_PROPERTY: plan.batch_id,
+        RUN_ID_PROPERTY: landing.run_id,
+    }
+
+
+@contextlib.contextmanager
+def _staging_branch(
+    spark: SparkSession, bronze: Bronze, landing: Landing, number: int
+) -> Iterator[str]:
+    """A branch at `main` that is gone afterwards; its name is this process's alone."""
+    run = re.sub(r"[^A-Za-z0-9]", "_", landing.run_id)[:60]
+    branch = f"landing_{run}_{landing.attempt}_{number}_{uuid.uuid4().hex[:8]}"
+    _until_committed(lambda: create_branch(spark, bronze.table, branch))
+    try:
+        yield branch
+    finally:
+        with contextlib.suppress(Exception):  # What is left over is dropped by `doctor`.
+            _until_committed(lambda: drop_branch(spark, bronze.table, branch))
+
+
+def _until_committed(change: Callable[[], None]) -> None:
+    """Repeat a change of a ref that lost a race: Iceberg does not repeat these by itself."""
+    for left in reversed(range(MAX_TRIES)):
+        try:
+            return change()
+        except (PySparkException, Py4JJavaError) as failure:
+            if not left or "CommitFailedException" not in str(failure):
+                raise
+    return None

@@ -1,0 +1,134 @@
+"""Step `land`: messages of Kafka topics, or of a topic archive, into bronze, exactly once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from lakehouse.config import kafka_properties, select_topics
+from lakehouse.errors import ArchiveError
+from lakehouse.plan.archive import ArchiveFile, archive_files, plan_archive
+from lakehouse.plan.offsets import (
+    LandedOffsets,
+    LandingPlan,
+    gone_topics,
+    landing_topics,
+    plan_landing,
+)
+from lakehouse.spark.archive import Archive, open_archive, refuse_differences, within
+from lakehouse.spark.bronze import Bronze, PartitionCount
+from lakehouse.spark.kafka import read_messages, read_topics
+from lakehouse.spark.land import Landed, Landing, land
+from lakehouse.steps.context import Json, StepContext, StepOutcome
+
+
+def run(context: StepContext) -> StepOutcome:
+    """Land what is new.
+
+    Raises:
+        LandingRefused: If landing would lose, repeat or mix up messages.
+        ArchiveError: If a line of the archive is broken.
+        KafkaUnreachable: If no broker answers.
+    """
+    if context.archive is not None:
+        return _land_archive(context, context.archive)
+    return _land_kafka(context)
+
+
+def _land_kafka(context: StepContext) -> StepOutcome:
+    source, bronze = context.source, Bronze(context.source.name, context.ledger)
+    properties = kafka_properties(source, context.settings)
+    topics = read_topics(source, properties, context.until)
+
+    def plan(landed: LandedOffsets) -> LandingPlan:
+        return plan_landing(
+            landed,
+            topics.bounds,
+            gone=gone_topics(source, landed, topics.existing),
+            accept_loss=source.accept_loss,
+        )
+
+    landing = Landing(
+        plan=plan,
+        read=lambda planned: read_messages(context.spark, properties, planned.ranges),
+        run_id=context.run_id,
+        attempt=context.attempt,
+    )
+    landed = land(context.spark, bronze, landing)
+    return _outcome(context, landed, len(topics.bounds), ())
+
+
+def _land_archive(context: StepContext, folder: Path) -> StepOutcome:
+    source, bronze = context.source, Bronze(context.source.name, context.ledger)
+    files = _files(folder)
+    topics = landing_topics(source, [file.topic for file in files])
+    chosen = [file for file in files if file.topic in topics]
+    workspace = context.settings.home / "tmp"
+    workspace.mkdir(parents=True, exist_ok=True)
+    with open_archive(context.spark, chosen, workspace, context.until) as archive:
+        landed = land(context.spark, bronze, _archive_landing(context, bronze, archive))
+    ignored = select_topics(source, [file.topic for file in files]).ignored
+    return _outcome(context, landed, len(chosen), ignored)
+
+
+def _archive_landing(context: StepContext, bronze: Bronze, archive: Archive) -> Landing:
+    name, spark = context.source.name, context.spark
+
+    def confirm(ref: str, landed: LandedOffsets) -> None:
+        known = plan_archive(name, landed, archive.contents).landed
+        refuse_differences(spark, archive, bronze.messages(spark, ref), known)
+
+    def check(plan: LandingPlan, counts: Iterable[PartitionCount]) -> None:
+        archive.refuse_missing(plan, counts)
+
+    return Landing(
+        plan=lambda landed: plan_archive(name, landed, archive.contents).landing,
+        read=lambda planned: within(spark, archive.messages, planned.ranges),
+        run_id=context.run_id,
+        attempt=context.attempt,
+        confirm=confirm,
+        check=check,
+    )
+
+
+def _files(folder: Path) -> tuple[ArchiveFile, ...]:
+    if not folder.is_dir():
+        raise ArchiveError(
+            f"Topic archive {str(folder)!r}: no such folder: expected one with <topic>.jsonl files"
+        )
+    return archive_files(folder, [path.name for path in folder.iterdir() if path.is_file()])
+
+
+def _outcome(
+    context: StepContext, landed: Landed, topics: int, ignored: tuple[str, ...]
+) -> StepOutcome:
+    messages = sum(count.messages for count in landed.counts)
+    by_topic: dict[str, dict[str, Json]] = {}
+    for count in landed.counts:
+        by_topic.setdefault(count.topic, {})[str(count.partition)] = count.messages
+    detail: dict[str, Json] = {
+        "offsets": {
+            topic: {
+                "id": progress.topic_id,
+                "partitions": {str(n): next_ for n, next_ in progress.next_offsets.items()},
+            }
+            for topic, progress in landed.plan.landed.topics.items()
+        },
+        "snapshot_id": landed.snapshot_id,
+        "until": context.until.isoformat() if context.until else None,
+        "archive": str(context.archive) if context.archive else None,
+        "not_landed_topics": list(ignored),
+        "accepted": [loss.sentence for loss in landed.plan.accepted],
+    }
+    return StepOutcome(
+        message=_sentence(messages, len(by_topic), topics, ignored),
+        counts={"messages": messages, "topics": by_topic},
+        detail=detail,
+        batch_id=landed.plan.batch_id,
+    )
+
+
+def _sentence(messages: int, changed: int, topics: int, ignored: tuple[str, ...]) -> str:
+    news = f"landed {messages} new messages of {changed} topics" if messages else "nothing new"
+    rest = f"; not this source's: {', '.join(ignored)}" if ignored else ""
+    return f"{news} ({topics} topics looked at){rest}"
