@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from great_expectations import ExpectationSuite
-from great_expectations.expectations.metadata_types import FailureSeverity
 from great_expectations.expectations.expectation_configuration import ExpectationConfiguration
+from great_expectations.expectations.metadata_types import FailureSeverity
 
 from expectations.suite import Suite
 

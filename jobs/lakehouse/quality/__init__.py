@@ -1,1 +1,1 @@
-"""Data quality: metrics from Spark, judged by Great Expectations, shown as reports and Data Docs."""
+"""Data quality: metrics by Spark, judgement by Great Expectations, reports and Data Docs."""

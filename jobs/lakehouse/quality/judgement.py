@@ -7,21 +7,16 @@ so what was not measured, and what could not be judged, is turned into a failure
 
 from __future__ import annotations
 
-import threading
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cache
 from typing import TYPE_CHECKING
 
 from expectations import Rule, Severity, Suite
+from lakehouse.quality.engine import SUBJECT, validate
 
 if TYPE_CHECKING:
     from great_expectations.core import ExpectationSuiteValidationResult
-    from great_expectations.datasource.fluent.pandas_datasource import PandasDatasource
-
-_INDEX = "subject"
 
 
 class Verdict(StrEnum):
@@ -34,9 +29,17 @@ class Verdict(StrEnum):
     NO_DATA = "no data"
 
     @property
+    def may_publish(self) -> bool:
+        """Whether a table with this verdict may become part of a cut."""
+        return self in (Verdict.PASSED, Verdict.WARNING)
+
+    @property
     def exit_code(self) -> int:
         """0 passed or nothing to judge, 1 warnings, 2 critical."""
         return {"passed": 0, "no data": 0, "warning": 1, "failed": 2, "error": 2}[self.value]
+
+
+_ORDER = (Verdict.NO_DATA, Verdict.PASSED, Verdict.WARNING, Verdict.FAILED, Verdict.ERROR)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,16 @@ class Finding:
     observed: Mapping[str, int | str | None]
     problem: str = ""
 
+    @property
+    def verdict(self) -> Verdict:
+        """What this finding alone means."""
+        if self.success:
+            return Verdict.PASSED
+        if self.problem:
+            return Verdict.ERROR
+        critical = self.rule.severity is Severity.CRITICAL
+        return Verdict.FAILED if critical else Verdict.WARNING
+
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
@@ -89,7 +102,11 @@ def judge(suite: Suite, measurements: Sequence[Measurement]) -> Judgement:
     """
     if not measurements:
         return Judgement(suite, (), None)
-    validation = _validate(suite, measurements)
+    rows = [
+        {SUBJECT: m.subject, **{name: m.values.get(name) for name in suite.metrics}}
+        for m in measurements
+    ]
+    validation = validate(suite, rows)
     failures = _failures(suite, validation)
     findings = [
         finding
@@ -102,33 +119,12 @@ def judge(suite: Suite, measurements: Sequence[Measurement]) -> Judgement:
 
 def verdict_of(findings: Iterable[Finding]) -> Verdict:
     """The verdict of one subject, or of all; without findings there was no data."""
-    worst = Verdict.NO_DATA
-    order = (Verdict.NO_DATA, Verdict.PASSED, Verdict.WARNING, Verdict.FAILED, Verdict.ERROR)
-    for finding in findings:
-        worst = max(worst, _verdict(finding), key=order.index)
-    return worst
+    return worst(finding.verdict for finding in findings)
 
 
-def worst_verdict(verdicts: Iterable[Verdict]) -> Verdict:
+def worst(verdicts: Iterable[Verdict]) -> Verdict:
     """The worst of some verdicts; `no data` for none."""
-    order = (Verdict.NO_DATA, Verdict.PASSED, Verdict.WARNING, Verdict.FAILED, Verdict.ERROR)
-    return max(verdicts, key=order.index, default=Verdict.NO_DATA)
-
-
-def preload() -> threading.Thread:
-    """Import Great Expectations beside other work; the first judgement waits for it."""
-    thread = threading.Thread(target=_datasource, name="import great_expectations", daemon=True)
-    thread.start()
-    return thread
-
-
-def _verdict(finding: Finding) -> Verdict:
-    if finding.success:
-        return Verdict.PASSED
-    if finding.problem:
-        return Verdict.ERROR
-    critical = finding.rule.severity is Severity.CRITICAL
-    return Verdict.FAILED if critical else Verdict.WARNING
+    return max(verdicts, key=_ORDER.index, default=Verdict.NO_DATA)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +162,7 @@ def _failures(
         configuration = result.expectation_config
         name = configuration.meta["rule"] if configuration and configuration.meta else ""
         listed = result.result.get("partial_unexpected_index_list") or []
-        subjects = frozenset(str(entry[_INDEX]) for entry in listed)
+        subjects = frozenset(str(entry[SUBJECT]) for entry in listed)
         complete = len(listed) == result.result.get("unexpected_count")
         if not result.result or bool(result.success) == bool(subjects) or not complete:
             reason = "could not be judged: Great Expectations did not evaluate it"
@@ -175,57 +171,3 @@ def _failures(
             found[name] = _Failures(subjects)
     not_run = _Failures(frozenset(), "could not be judged: Great Expectations left it out")
     return {rule.name: found.get(rule.name, not_run) for rule in suite.rules}
-
-
-def _validate(
-    suite: Suite, measurements: Sequence[Measurement]
-) -> ExpectationSuiteValidationResult:
-    datasource = _datasource()
-    import pandas as pd  # type: ignore[import-untyped]  # noqa: PLC0415
-
-    from expectations.building import build  # noqa: PLC0415
-
-    rows = [
-        {_INDEX: m.subject, **{name: m.values.get(name) for name in suite.metrics}}
-        for m in measurements
-    ]
-    # Objects stay the integers that they are; a column with gaps would become floats.
-    frame = pd.DataFrame(rows, dtype=object)
-    name = f"{suite.name}_{threading.get_ident()}"
-    asset = datasource.add_dataframe_asset(name)
-    try:
-        batch = asset.add_batch_definition_whole_dataframe("metrics").get_batch(
-            batch_parameters={"dataframe": frame}
-        )
-        return batch.validate(
-            build(suite),
-            result_format={
-                "result_format": "SUMMARY",
-                "unexpected_index_column_names": [_INDEX],
-                "partial_unexpected_count": len(rows),
-            },
-        )
-    finally:
-        datasource.delete_asset(name)
-
-
-@cache
-def _datasource() -> PandasDatasource:
-    """A data source of an in-memory context that sends nothing anywhere and draws no bars."""
-    with warnings.catch_warnings():
-        # Its imports of deprecated standard modules are nothing that a user could act on.
-        warnings.simplefilter("ignore")
-        import great_expectations as gx  # noqa: PLC0415
-        from great_expectations.data_context.types.base import (  # noqa: PLC0415
-            DataContextConfig,
-            InMemoryStoreBackendDefaults,
-            ProgressBarsConfig,
-        )
-
-        import expectations.building  # noqa: F401, PLC0415
-    # No temporary site: the pages are written by `quality.docs`.
-    stores = InMemoryStoreBackendDefaults(init_temp_docs_sites=False)
-    configuration = DataContextConfig(store_backend_defaults=stores, analytics_enabled=False)
-    context = gx.get_context(mode="ephemeral", project_config=configuration)
-    context.variables.progress_bars = ProgressBarsConfig(globally=False)
-    return context.data_sources.add_pandas("metrics")

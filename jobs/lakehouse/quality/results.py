@@ -1,0 +1,67 @@
+"""Findings as rows of `quality.results`, and the verdict of each table."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from lakehouse.plan.records import ResultRow
+from lakehouse.quality.judgement import Finding, Verdict, verdict_of, worst
+from lakehouse.quality.staged import Target
+
+
+@dataclass(frozen=True, slots=True)
+class Try:
+    """One try of one run: what its results are keyed by."""
+
+    source: str
+    run_id: str
+    run_started: datetime
+    cut_id: str
+
+
+def result_rows(
+    of: Try, findings: Iterable[Finding], validated_at: datetime
+) -> tuple[ResultRow, ...]:
+    """One row for each finding; metrics are counts and offsets, never a value of a row."""
+    return tuple(
+        ResultRow(
+            source=of.source,
+            run_id=of.run_id,
+            run_started=of.run_started,
+            suite=finding.suite,
+            table=finding.subject,
+            cut=of.cut_id,
+            expectation=finding.rule.name,
+            description=finding.rule.description,
+            severity=finding.rule.severity.value,
+            success=finding.success,
+            observed=json.dumps({**finding.observed, **_problem(finding)}, sort_keys=True),
+            expected=finding.rule.expected,
+            validated_at=validated_at,
+        )
+        for finding in findings
+    )
+
+
+def table_verdicts(
+    targets: Sequence[Target], silver: Sequence[Finding], bronze: Sequence[Finding]
+) -> dict[str, Verdict]:
+    """The verdict of every staged table: its own findings, and those of its topics."""
+    verdicts: dict[str, Verdict] = {}
+    for target in targets:
+        places = {f"{topic}/{partition}" for topic, partition in target.start}
+        own = [finding for finding in silver if finding.subject == target.silver]
+        of_topics = [finding for finding in bronze if finding.subject in places]
+        # Topics alone do not vouch for a table that was not judged itself.
+        verdict = verdict_of(own)
+        verdicts[target.silver] = (
+            Verdict.ERROR if verdict is Verdict.NO_DATA else worst((verdict, verdict_of(of_topics)))
+        )
+    return verdicts
+
+
+def _problem(finding: Finding) -> Mapping[str, str]:
+    return {"problem": finding.problem} if finding.problem else {}

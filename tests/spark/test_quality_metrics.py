@@ -1,0 +1,196 @@
+"""Metrics from real tables: each fault is found, in a number of jobs that does not grow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from pyspark.sql import SparkSession
+
+from expectations import SUITES
+from lakehouse.config import SourceConfig, parse_source
+from lakehouse.plan.handover import StagedTable
+from lakehouse.quality.judgement import Finding, judge
+from lakehouse.quality.metrics import Scope, measure
+from lakehouse.quality.staged import LandedRanges, landed_ranges, targets
+from tests.spark.quality_tables import (
+    STARTED,
+    Row,
+    append_staged,
+    base_of,
+    cut_of,
+    land_row,
+    stage,
+    topic_of,
+    write_bronze,
+)
+
+PUBLISHED = (Row(1, 10), Row(2, 20), Row(3, 30))
+STAGED = (Row(2, 110), Row(4, 120))
+NOTHING = LandedRanges((), "run", STARTED)
+
+
+def source_of(name: str) -> SourceConfig:
+    return parse_source(f'connector = "postgresql"\ntopic_prefix = "{name}"\n', name)
+
+
+def findings_of(
+    spark: SparkSession,
+    source: str,
+    staged: Sequence[StagedTable],
+    scope: Scope = Scope.CHANGE,
+) -> tuple[Finding, ...]:
+    names = [table.identity[2] for table in staged]
+    cut, base = cut_of(source, names, staged), base_of(source, names, staged)
+    found = targets(source_of(source), cut, base)
+    silver, _ = measure(spark, source, found, NOTHING, scope)
+    return judge(SUITES["silver"], silver).findings
+
+
+def failed(findings: Sequence[Finding]) -> set[str]:
+    return {finding.rule.name for finding in findings if not finding.success}
+
+
+def observed(findings: Sequence[Finding], rule: str) -> dict[str, int | str | None]:
+    return next(dict(f.observed) for f in findings if f.rule.name == rule)
+
+
+@pytest.mark.parametrize("scope", Scope)
+def test_rows_as_apply_left_them_pass(spark: SparkSession, scope: Scope) -> None:
+    staged = stage(spark, f"q_good_{scope}", "orders", PUBLISHED, STAGED)
+
+    findings = findings_of(spark, f"q_good_{scope}", [staged], scope)
+
+    assert failed(findings) == set()
+    assert observed(findings, "row_count_equals_rows_expected")["row_count"] == 4
+    assert observed(findings, "changed_rows_equals_upserts")["changed_rows"] == 2
+
+
+BAD_ROWS = {
+    "a key of the batch twice": (Row(4, 121), {"no_duplicate_keys"}),
+    "an old row beside its new one": (Row(2, 20), {"no_duplicate_keys"}),
+    "a key that is null": (Row(None, 130), {"no_null_keys"}),
+    "the placeholder as text": (Row(5, 130, name="__debezium_unavailable_value"), set()),
+    "the placeholder as bytes": (Row(5, 130, photo=b"__debezium_unavailable_value"), set()),
+    "the placeholder in an array": (Row(5, 130, tags=("__debezium_unavailable_value",)), set()),
+    "a row without position": (Row(5, 130, position=""), {"no_missing_positions"}),
+    "a row behind the cut": (Row(5, 200), {"no_rows_outside_cut"}),
+    "a required value that is null": (Row(5, 130, name=None), {"no_nulls_in_required"}),
+}
+COUNTS = {"row_count_equals_rows_expected", "changed_rows_equals_upserts"}
+
+
+@pytest.mark.parametrize("case", BAD_ROWS)
+def test_a_bad_row_is_found(spark: SparkSession, case: str) -> None:
+    row, rules = BAD_ROWS[case]
+    source = f"q_bad_{list(BAD_ROWS).index(case)}"
+    staged = stage(spark, source, "orders", PUBLISHED, STAGED)
+    append_staged(spark, staged, row)
+
+    found = failed(findings_of(spark, source, [staged]))
+
+    expected = rules or {"no_placeholder_values"}
+    assert expected <= found
+    assert found - expected <= COUNTS
+    assert "row_count_equals_rows_expected" in found
+
+
+def test_a_key_that_returns_to_an_older_version_is_found(spark: SparkSession) -> None:
+    older = Row(2, 110, position="0000000019")
+    staged = stage(spark, "q_back", "orders", PUBLISHED, [older])
+
+    assert failed(findings_of(spark, "q_back", [staged])) == {"no_positions_going_back"}
+
+
+def test_a_lost_row_is_found(spark: SparkSession) -> None:
+    staged = stage(spark, "q_lost", "orders", PUBLISHED, STAGED)
+
+    findings = findings_of(spark, "q_lost", [replace(staged, rows=5, upserts=3)])
+
+    assert failed(findings) == COUNTS
+
+
+def test_a_new_table_is_judged_as_a_whole(spark: SparkSession) -> None:
+    staged = stage(spark, "q_new", "orders", (), [Row(1, 1), Row(2, 2), Row(2, 3)])
+    cut, base = cut_of("q_new", ["orders"], [staged]), base_of("q_new", ["orders"], [])
+
+    found = targets(source_of("q_new"), cut, base)
+    silver, _ = measure(spark, "q_new", found, NOTHING)
+
+    assert found[0].is_new
+    assert failed(judge(SUITES["silver"], silver).findings) == {
+        "no_duplicate_keys",
+        "row_count_equals_rows_expected",
+    }
+
+
+def test_a_table_that_lost_its_last_row_is_judged(spark: SparkSession) -> None:
+    staged = stage(spark, "q_empty", "orders", (), ())
+
+    findings = findings_of(spark, "q_empty", [replace(staged, rows=0)])
+
+    assert failed(findings) == set()
+    assert observed(findings, "row_count_equals_rows_expected")["row_count"] == 0
+
+
+def test_the_number_of_jobs_grows_with_nothing(spark: SparkSession) -> None:
+    one = [stage(spark, "q_jobs", "a", PUBLISHED, STAGED)]
+    more = [*one, *(stage(spark, "q_jobs", name, PUBLISHED, STAGED) for name in "bcd")]
+    context = spark.sparkContext
+
+    def jobs(staged: Sequence[StagedTable]) -> int:
+        group = f"jobs-{len(staged)}"
+        context.setJobGroup(group, "metrics")
+        findings_of(spark, "q_jobs", staged)
+        return len(context.statusTracker().getJobIdsForGroup(group))
+
+    assert 0 < jobs(one) == jobs(more)
+
+
+LANDED = [(topic, 0, offset) for topic in ("q.public.a",) for offset in (100, 120, 199)]
+
+
+def bronze_failed(
+    spark: SparkSession, source: str, messages: Sequence[tuple[str | None, int, int | None]]
+) -> set[str]:
+    write_bronze(spark, source, messages)
+    rows = [
+        land_row(source, ["a"], 100, "earlier", 1),
+        replace(
+            land_row(source, ["a"], 200, "run", 5),
+            counts='{"topics": {"%s": {"0": 3}}}' % topic_of(source, "a"),
+        ),
+    ]
+    landed = landed_ranges(rows, "run", STARTED)
+    _, bronze = measure(spark, source, (), landed)
+    return failed(judge(SUITES["bronze"], bronze).findings)
+
+
+BRONZE = {
+    "good": ([100, 120, 199], set()),
+    "an offset twice": (
+        [100, 120, 120, 199],
+        {"no_duplicate_offsets", "messages_equals_messages_landed"},
+    ),
+    "a message before the range": ([99, 120, 199], {"range_start_within_first_offset"}),
+    "a message behind the range": ([100, 120, 200], {"next_offset_within_range_end"}),
+    "a message too few": ([100, 199], {"messages_equals_messages_landed"}),
+    "no timestamp": ([100, 150, 199], {"no_missing_timestamps"}),
+}
+
+
+@pytest.mark.parametrize("case", BRONZE)
+def test_faults_of_landed_messages_are_found(spark: SparkSession, case: str) -> None:
+    numbers, rules = BRONZE[case]
+    source = f"q_bronze_{list(BRONZE).index(case)}"
+    topic = topic_of(source, "a")
+
+    assert bronze_failed(spark, source, [(topic, 0, number) for number in numbers]) == rules
+
+
+def test_a_message_without_a_topic_is_found(spark: SparkSession) -> None:
+    topic = topic_of("q_bronze_null", "a")
+    messages = [(topic, 0, 100), (topic, 0, 110), (topic, 0, 120), (None, 0, 5)]
+
+    assert "no_missing_coordinates" in bronze_failed(spark, "q_bronze_null", messages)
