@@ -11,7 +11,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
@@ -22,22 +22,25 @@ from airflow.sdk.exceptions import (
     AirflowNotFoundException,
 )
 from airflow.sdk.log import mask_secret
-from lakehouse.config import Settings, SourceConfig
-from lakehouse.plan.records import RunRow, Step
-from lakehouse.plan.submission import Run, application, arguments
 
-from lakehouse_dags.recorded import RunTry, find_step
+from lakehouse.config import Settings, SourceConfig
+from lakehouse.plan.records import Step
+from lakehouse.plan.submission import Run, application, arguments
+from lakehouse_dags.recorded import Recorded, RunTry, find_steps, from_xcom, to_xcom
 
 # Rendered when the task runs. A manual run without a logical date has no data interval.
 RUN_ID = "{{ run_id }}"
 STARTED = "{{ dag_run.start_date.isoformat() }}"
 UNTIL = "{{ (dag_run.data_interval_end or dag_run.run_after).isoformat() }}"
 
+# The XCom by which the task that submitted hands over what was recorded.
+STEPS_KEY = "steps"
+
 
 class SubmittedStep(SparkSubmitOperator):
     """Runs one step as a Spark application of its own (`schedule.isolation = "task"`)."""
 
-    def __init__(self, *, source: SourceConfig, step: Step, **options: Any) -> None:  # noqa: ANN401 - Airflow's own
+    def __init__(self, *, source: SourceConfig, step: Step, **options: Any) -> None:  # noqa: ANN401
         script, run = self.submission(step)
         super().__init__(
             task_id=step,
@@ -56,23 +59,23 @@ class SubmittedStep(SparkSubmitOperator):
 
     def execute(self, context: Context) -> dict[str, object]:  # type: ignore[override]
         """Submit the application, then end as the step's row says; its numbers go to XCom."""
-        settings, tried = Settings.from_environment(), run_try(self.source_name, context)
-        before = find_step(tried, self.step, settings)
+        begun, tried = datetime.now(UTC), run_try(self.source_name, context)
         failure: AirflowException | None = None
         with environment(kafka_variables(self.kafka_connection)):
             try:
                 super().execute(context)
             except AirflowException as failed:
                 failure = failed
-        row = find_step(tried, self.step, settings)
-        if row is None or row == before:
+        steps = find_steps(tried, Settings.from_environment(), since=begun)
+        context["ti"].xcom_push(key=STEPS_KEY, value=to_xcom(tried, steps))
+        if self.step not in steps:
             raise failure or AirflowException(
                 f"{self.step} of source {self.source_name!r}: the application ended without a "
                 "row in quality.runs: expected one for this run; see the log above"
             )
-        return self.end_as(row, context)
+        return self.end_as(steps[self.step], context)
 
-    def end_as(self, row: RunRow, context: Context) -> dict[str, object]:
+    def end_as(self, row: Recorded, context: Context) -> dict[str, object]:
         """Show a row's numbers; fail if its step failed, for good if another run took over."""
         counts: dict[str, object] = json.loads(row.counts)
         detail: dict[str, object] = json.loads(row.detail)
@@ -110,7 +113,10 @@ class RecordedStep(SubmittedRun):
     def execute(self, context: Context) -> dict[str, object]:  # type: ignore[override]
         """End as the step's row says."""
         tried = run_try(self.source_name, context)
-        row = find_step(tried, self.step, Settings.from_environment())
+        handed = context["ti"].xcom_pull(task_ids="land", key=STEPS_KEY)
+        row = from_xcom(tried, handed, self.step)
+        if row is None:
+            row = find_steps(tried, Settings.from_environment()).get(self.step)
         is_retry = context["ti"].try_number > 1
         if row is None or (is_retry and row.status != "succeeded"):
             return super().execute(context)

@@ -1,4 +1,4 @@
-"""The rows of `quality.runs`, read by tasks without Spark.
+"""What an application recorded of its steps in `quality.runs`, read by tasks without Spark.
 
 A row belongs to one try of a run: its run id and the start of the Dag run, because reprocessing a
 Dag run keeps its id.
@@ -7,12 +7,12 @@ Dag run keeps its id.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 
 from lakehouse.config import Settings
 from lakehouse.plan.catalog import CATALOG, pyiceberg_properties
-from lakehouse.plan.records import RUNS, RunRow, Step
+from lakehouse.plan.records import RUNS, RunRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,22 +28,52 @@ class RunTry:
     started: datetime
 
 
-def find_step(tried: RunTry, step: Step, settings: Settings) -> RunRow | None:
-    """The newest row of a step in this try; None when the step was not run in it."""
-    rows = _rows(tried, step, settings)
-    return max(rows, key=lambda row: row.ended_at, default=None)
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """The part of a step's row that its task shows; `counts` and `detail` are JSON objects."""
+
+    step: str
+    status: str
+    message: str
+    batch_id: str
+    counts: str
+    detail: str
 
 
-def _rows(tried: RunTry, step: Step, settings: Settings) -> list[RunRow]:
-    # Imported by tasks only: reading a Dag file stays quick.
+def find_steps(
+    tried: RunTry, settings: Settings, since: datetime | None = None
+) -> dict[str, Recorded]:
+    """The newest row of each step of this try, of those that ended from a time on."""
+    rows = sorted(_rows(tried, settings), key=lambda row: row.ended_at)
+    return {
+        row.step: Recorded(row.step, row.status, row.message, row.batch_id, row.counts, row.detail)
+        for row in rows
+        if since is None or row.ended_at >= since
+    }
+
+
+def to_xcom(tried: RunTry, steps: dict[str, Recorded]) -> dict[str, object]:
+    """What a run's first task hands to the others, so that they need not read the table."""
+    rows = {step: asdict(recorded) for step, recorded in steps.items()}
+    return {"started": tried.started.isoformat(), "rows": rows}
+
+
+def from_xcom(tried: RunTry, handed: object, step: str) -> Recorded | None:
+    """The step as it was handed over, if it belongs to this try and succeeded; else None."""
+    if not isinstance(handed, dict) or handed["started"] != tried.started.isoformat():
+        return None
+    row = handed["rows"].get(step)
+    return Recorded(**row) if row and row["status"] == "succeeded" else None
+
+
+def _rows(tried: RunTry, settings: Settings) -> list[RunRow]:
+    # Imported by tasks only, since it takes seconds: reading a Dag file stays quick.
     from pyiceberg.catalog import load_catalog  # noqa: PLC0415
     from pyiceberg.exceptions import NoSuchTableError  # noqa: PLC0415
     from pyiceberg.expressions import And, EqualTo  # noqa: PLC0415
 
     wanted = And(
-        EqualTo(term="source", value=tried.source),
-        EqualTo(term="run_id", value=tried.run_id),
-        EqualTo(term="step", value=step),
+        EqualTo(term="source", value=tried.source), EqualTo(term="run_id", value=tried.run_id)
     )
     try:
         table = load_catalog(CATALOG, **pyiceberg_properties(settings)).load_table(RUNS.name)

@@ -9,8 +9,8 @@ import json
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from http import HTTPStatus
 from http.client import HTTPException
 from pathlib import Path
@@ -21,6 +21,8 @@ from infra.state import AirflowAddress
 _TIMEOUT_S = 30
 _POLL_S = 1.0
 _FINISHED = frozenset({"success", "failed"})
+# States of tasks that are worth a line.
+_REPORTED = {"success": "succeeded", "failed": "failed", "up_for_retry": "failed, is tried again"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,24 +80,39 @@ class AirflowApi:
             dag_id, run_id, str(found["state"]), f"{self.url}/dags/{dag_id}/runs/{run_id}"
         )
 
-    def await_end(self, run: DagRun, deadline_s: float = 900) -> DagRun:
-        """Wait until the run succeeded or failed.
+    def await_end(
+        self, runs: Iterable[DagRun], report: Callable[[str], None], deadline_s: float = 1800
+    ) -> tuple[DagRun, ...]:
+        """Wait until every run succeeded or failed, and report each task that ends.
 
         Raises:
-            StackError: It did neither in time.
+            StackError: A run did neither in time.
         """
         deadline = time.monotonic() + deadline_s
-        while (found := self.find_run(run.dag_id, run.run_id)).state not in _FINISHED:
+        waiting, ended, seen = list(runs), [], set[tuple[str, str, str]]()
+        while waiting:
             if time.monotonic() > deadline:
-                raise StackError(f"{run.url}: expected an end within {deadline_s:.0f} s")
+                raise StackError(f"{waiting[0].url}: expected an end within {deadline_s:.0f} s")
             time.sleep(_POLL_S)
-        if found.state == "success":
-            return found
-        tasks = self._call("GET", f"/api/v2/dags/{run.dag_id}/dagRuns/{run.run_id}/taskInstances")
-        instances = tasks["task_instances"]
-        listed = instances if isinstance(instances, list) else []
-        failed = tuple(str(one["task_id"]) for one in listed if one["state"] == "failed")
-        return DagRun(found.dag_id, found.run_id, found.state, found.url, failed)
+            for run in tuple(waiting):
+                found = self.find_run(run.dag_id, run.run_id)
+                tasks = self._tasks(run)
+                for task, state in tasks.items():
+                    if state in _REPORTED and (run.dag_id, task, state) not in seen:
+                        seen.add((run.dag_id, task, state))
+                        report(f"{run.dag_id}: {task} {_REPORTED[state]}")
+                if found.state in _FINISHED:
+                    waiting.remove(run)
+                    failed = tuple(task for task, state in tasks.items() if state == "failed")
+                    ended.append(replace(found, failed_tasks=failed))
+        return tuple(ended)
+
+    def _tasks(self, run: DagRun) -> dict[str, str]:
+        """The state of each task of a run that has one."""
+        path = f"/api/v2/dags/{run.dag_id}/dagRuns/{run.run_id}/taskInstances"
+        found = self._call("GET", path)["task_instances"]
+        listed = found if isinstance(found, list) else []
+        return {str(one["task_id"]): str(one["state"]) for one in listed}
 
     def _call(
         self,

@@ -82,8 +82,9 @@ class Demo:
         Returns:
             Whether all runs published, every table is equal and every message has its place.
         """
-        runs = {name: api.trigger(f"ingest_{name}", f"demo_{phase}") for name in SOURCES}
-        self._runs = {name: api.await_end(run) for name, run in runs.items()}
+        triggered = [api.trigger(f"ingest_{name}", f"demo_{phase}") for name in SOURCES]
+        ended = api.await_end(triggered, self.say)
+        self._runs = {run.dag_id.removeprefix("ingest_"): run for run in ended}
         ledger = Ledger(self.settings)
         outcomes = [load_outcome(ledger, name, run.run_id) for name, run in self._runs.items()]
         published = all(outcome.is_published for outcome in outcomes)

@@ -6,6 +6,7 @@ a step that is not there leaves no row. Each call's arguments and environment ar
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import sys
@@ -22,7 +23,7 @@ def main(arguments: list[str]) -> int:
     kafka = os.environ.get("LAKEHOUSE_KAFKA")
     number = len(list(calls.iterdir()))
     (calls / f"{number}.json").write_text(json.dumps({"arguments": arguments, "kafka": kafka}))
-    named = dict(zip(arguments, arguments[1:], strict=False))
+    named = dict(itertools.pairwise(arguments))
     outcomes, first = plan[number], named["--from-step"]
     rows = [
         row(named, step, outcomes[step]) for step in STEPS[STEPS.index(first) :] if step in outcomes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import sqlite3
 import subprocess
@@ -116,7 +117,7 @@ def test_a_run_that_did_not_land_fails_at_landing(ended):
 
 def test_run_id_start_and_end_of_interval_reach_the_application(ended, home):
     arguments = calls(home, "all_well")[0]["arguments"]
-    named = dict(zip(arguments, arguments[1:], strict=False))
+    named = dict(itertools.pairwise(arguments))
     assert named["--run-id"] == ended["all_well"]["run_id"]
     for name in ("--run-started", "--until"):
         assert named[name].endswith("+00:00")
