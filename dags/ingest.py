@@ -17,6 +17,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from airflow.sdk import DAG, Asset, CronDataIntervalTimetable, chain
+
 from lakehouse.config import Settings, SourceConfig, load_sources
 from lakehouse.names import bronze_table
 from lakehouse.plan.records import STEPS, Step
