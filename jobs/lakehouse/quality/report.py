@@ -19,6 +19,7 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader
 
 from expectations import SUITES
+from lakehouse.plan.records import ResultRow
 from lakehouse.quality.files import folder_name, point_to, write_text
 from lakehouse.quality.judgement import Finding, Verdict
 
@@ -104,6 +105,28 @@ def report_findings(findings: Iterable[Finding]) -> tuple[ReportFinding, ...]:
         )
         for finding in findings
     )
+
+
+def recorded_findings(rows: Iterable[ResultRow]) -> tuple[ReportFinding, ...]:
+    """Rows of `quality.results` as a report has them."""
+    found = []
+    for row in rows:
+        observed = json.loads(row.observed)
+        problem = observed.pop("problem", "")
+        found.append(
+            ReportFinding(
+                suite=row.suite,
+                subject=row.table,
+                rule=row.expectation,
+                description=row.description,
+                severity=row.severity,
+                success=row.success,
+                observed=observed,
+                expected=row.expected,
+                problem=problem,
+            )
+        )
+    return tuple(found)
 
 
 def reports_folder(home: Path, source: str) -> Path:

@@ -17,14 +17,16 @@ import structlog
 
 from expectations import SUITES
 from lakehouse.errors import StepFailed
-from lakehouse.plan.records import RESULTS, RunRow
+from lakehouse.plan.records import RESULTS, ResultRow, RunRow
 from lakehouse.quality.docs import write_docs
 from lakehouse.quality.engine import preload
 from lakehouse.quality.judgement import Finding, Judgement, Measurement, Verdict, judge, worst
 from lakehouse.quality.metrics import Scope, measure
 from lakehouse.quality.report import (
     Report,
+    ReportFinding,
     ReportTable,
+    recorded_findings,
     report_findings,
     reports_folder,
     utc_text,
@@ -32,6 +34,7 @@ from lakehouse.quality.report import (
 )
 from lakehouse.quality.results import Try, result_rows, table_verdicts
 from lakehouse.quality.staged import Target, landed_ranges, staged_cut, targets
+from lakehouse.quality.summary import conservation_totals, newest_of_each
 from lakehouse.steps.context import StepContext, StepOutcome
 
 _LOG = structlog.get_logger()
@@ -138,8 +141,8 @@ def _record(context: StepContext, apply: RunRow, validation: _Validation) -> Ste
         message=_sentence(validation),
         validated_at=utc_text(now),
         tables=_report_tables(validation),
-        findings=report_findings(validation.findings),
-        counts=json.loads(apply.counts),
+        findings=(*report_findings(validation.findings), *_of_check(context)),
+        counts=conservation_totals(json.loads(apply.counts)),
     )
     folder = reports_folder(context.settings.home, context.source.name) / "docs"
     write_docs(folder, report.key, (validation.silver, validation.bronze))
@@ -158,6 +161,13 @@ def _record(context: StepContext, apply: RunRow, validation: _Validation) -> Ste
         batch_id=apply.batch_id,
         exit_code=validation.verdict.exit_code,
     )
+
+
+def _of_check(context: StepContext) -> tuple[ReportFinding, ...]:
+    """What `check` found in this run; its results have no cut."""
+    rows = context.ledger.rows(RESULTS, source=context.source.name, run_id=context.run_id)
+    of_check = [row for row in rows if isinstance(row, ResultRow) and not row.cut]
+    return recorded_findings(newest_of_each(of_check))
 
 
 def _sentence(validation: _Validation) -> str:

@@ -1,0 +1,132 @@
+"""Commands that show what is known without running anything: report, tables."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from lakehouse.cli.steps import Source
+from lakehouse.config import Settings, load_source
+from lakehouse.quality.report import passed_by_suite, shown
+from lakehouse.quality.summary import (
+    TableState,
+    ValidationSummary,
+    list_tables,
+    summarise_validation,
+)
+from lakehouse.spark.ledger import Ledger
+
+Cut = Annotated[str | None, typer.Option("--cut", help="A cut's id. Default: the newest one.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+
+# The counts of the law of conservation, in its order.
+_LAW = (
+    "landed",
+    "pending_before",
+    "applied",
+    "superseded",
+    "quarantined",
+    "control",
+    "pending_after",
+)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the application."""
+    app.command(
+        "report", help="What validation found. Exit code 0: passed, 1: warnings, 2: critical."
+    )(_report)
+    app.command("tables", help="The silver tables of a source: name, state, cut, snapshot.")(
+        _tables
+    )
+
+
+def _report(source: Source, cut: Cut = None, *, as_json: AsJson = False) -> None:
+    settings = Settings.from_environment()
+    load_source(source, settings)
+    summary = summarise_validation(Ledger(settings), source, cut)
+    if as_json:
+        typer.echo(json.dumps({**asdict(summary), "verdict": summary.verdict.value}, indent=1))
+    else:
+        _print_report(summary)
+    raise typer.Exit(summary.verdict.exit_code)
+
+
+def _tables(source: Source, cut: Cut = None, *, as_json: AsJson = False) -> None:
+    settings = Settings.from_environment()
+    load_source(source, settings)
+    states = list_tables(Ledger(settings), source, cut)
+    catalog = without_password(settings.catalog_uri)
+    if as_json:
+        tables = [asdict(state) for state in states]
+        typer.echo(json.dumps({"catalog": catalog, "tables": tables}, indent=1))
+        return
+    _print_columns(("source table", "silver", "state", "cut", "snapshot", "reason"), _rows(states))
+    typer.echo(f"catalog: {catalog} (warehouse {settings.warehouse})")
+
+
+def without_password(uri: str) -> str:
+    """A catalog's address as it may be shown."""
+    return re.sub(r"(://[^:/@]*):[^@]*@", r"\1:***@", uri)
+
+
+def _print_report(summary: ValidationSummary) -> None:
+    cut = f"cut {summary.cut_id}" if summary.cut_id else "no cut"
+    typer.echo(f"{summary.source}, {cut}, run {shown(summary.run_id)}: {summary.verdict.value}")
+    typer.echo(shown(summary.message))
+    if summary.verdicts:
+        typer.echo("")
+        _print_columns(
+            ("table", "verdict", "passed", "failed"),
+            (
+                (table, verdict, *_passed(summary, table))
+                for table, verdict in sorted(summary.verdicts.items())
+            ),
+        )
+    if summary.findings:
+        typer.echo("")
+        _print_columns(
+            ("suite", "passed", "failed"),
+            (
+                (suite, str(passed), str(failed))
+                for suite, (passed, failed) in passed_by_suite(summary.findings).items()
+            ),
+        )
+    for finding in summary.findings:
+        if not finding.success:
+            typer.echo(
+                f"{finding.severity}: {finding.suite}.{finding.rule} of {shown(finding.subject)}: "
+                f"observed {shown(dict(finding.observed))}, expected {finding.expected}. "
+                f"{finding.description}"
+            )
+    if summary.conservation:
+        counts = ", ".join(f"{name} {summary.conservation.get(name, 0)}" for name in _LAW)
+        typer.echo(f"\nmessages: {counts}")
+    if summary.report:
+        typer.echo(f"report: {summary.report}")
+
+
+def _passed(summary: ValidationSummary, table: str) -> tuple[str, str]:
+    mine = [finding for finding in summary.findings if finding.subject == table]
+    passed = sum(finding.success for finding in mine)
+    return str(passed), str(len(mine) - passed)
+
+
+def _rows(states: Iterable[TableState]) -> Iterable[Sequence[str]]:
+    for state in states:
+        snapshot = str(state.snapshot_id) if state.snapshot_id is not None else "-"
+        cut = state.cut_id or "-"
+        yield (shown(state.identity), state.silver, state.state, cut, snapshot, shown(state.reason))
+
+
+def _print_columns(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    lines = [tuple(header), *(tuple(row) for row in rows)]
+    widths = [max(len(line[index]) for line in lines) for index in range(len(header))]
+    for line in lines:
+        cells = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
+        typer.echo("  ".join(cells).rstrip())

@@ -1,0 +1,244 @@
+"""Schema change events: parsed, measured for their suite, and folded into versions of tables.
+
+In: messages of the schema change topic. Out: events with the full table after each change, and
+the counts that the suite `schema_changes` judges.
+https://debezium.io/documentation/reference/stable/connectors/mysql.html ("Schema change topic")
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from expectations.schema_changes import TABLE_CHANGE_TYPES
+from lakehouse.config import ChangeKind
+from lakehouse.names import IDENTITY_PARTS, TableIdentity, split_identifier
+from lakehouse.quality.judgement import Measurement
+
+_MEMBERS = ("source", "ddl", "tableChanges")
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaMessage:
+    """A message of the schema change topic.
+
+    Attributes:
+        position: As in `_cdc.position`; None where the source block has none.
+        document: The payload as JSON text; None when the value is no JSON.
+    """
+
+    topic: str
+    partition: int
+    offset: int
+    position: str | None
+    document: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class TableColumn:
+    """A column as the schema change event describes it.
+
+    Attributes:
+        type: The source's type; length and scale stand apart.
+        extra: Character set, comment and enum values as JSON text, for comparing.
+    """
+
+    name: str
+    type: str
+    length: int | None
+    scale: int | None
+    optional: bool
+    default: str | None
+    key: bool
+    extra: str
+
+    @property
+    def type_text(self) -> str:
+        """The type as the source writes it."""
+        sizes = [str(size) for size in (self.length, self.scale) if size is not None]
+        return f"{self.type}({','.join(sizes)})" if sizes else self.type
+
+
+@dataclass(frozen=True, slots=True)
+class TableChange:
+    """One table after one change; no columns after a drop."""
+
+    kind: str
+    identity: TableIdentity
+    columns: tuple[TableColumn, ...]
+    unknown_keys: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaEvent:
+    """A schema change event; `problem` says why it could not be read."""
+
+    message: SchemaMessage
+    ddl: str
+    changes: tuple[TableChange, ...]
+    problem: str = ""
+
+
+def parse_event(message: SchemaMessage, connector: str) -> SchemaEvent:
+    """Read one message; what cannot be read is an event with a problem, never an error."""
+    try:
+        document = json.loads(message.document or "")
+        missing = [name for name in _MEMBERS if name not in document]
+        if missing:
+            return SchemaEvent(message, "", (), f"without {', '.join(missing)}")
+        changes = tuple(_change(change, connector) for change in document["tableChanges"] or ())
+    except (ValueError, TypeError, KeyError, AttributeError) as broken:
+        return SchemaEvent(message, "", (), f"not readable: {type(broken).__name__}: {broken}")
+    return SchemaEvent(message, str(document["ddl"] or ""), changes)
+
+
+def measure_events(topic: str, events: Sequence[SchemaEvent]) -> Measurement:
+    """The metrics of the suite `schema_changes` for one topic."""
+    placed = [event.message.position for event in events if event.message.position is not None]
+    falling = [later for earlier, later in pairwise(placed) if later < earlier]
+    malformed = [event for event in events if event.problem]
+    changes = [change for event in events for change in event.changes]
+    unknown = [change.kind for change in changes if change.kind not in TABLE_CHANGE_TYPES]
+    keys = [name for change in changes for name in change.unknown_keys]
+    strays = [event for event in events if event.message.partition != 0]
+    values = {
+        "messages_in_other_partitions": len(strays),
+        "malformed_records": len(malformed),
+        "unknown_change_types": len(unknown),
+        "unknown_key_columns": len(keys),
+        "positions_going_back": len(falling),
+    }
+    notes = {
+        "malformed_records": "; ".join(
+            f"offset {event.message.offset}: {event.problem}" for event in malformed[:5]
+        ),
+        "unknown_change_types": ", ".join(sorted(set(unknown))[:5]),
+        "unknown_key_columns": ", ".join(sorted(set(keys))[:5]),
+    }
+    return Measurement(topic, values, notes)
+
+
+def change_kinds(
+    before: Sequence[TableColumn] | None, after: Sequence[TableColumn]
+) -> tuple[ChangeKind, ...]:
+    """What changed from one version of a table to the next; None is no table before."""
+    if before is None:
+        return ("create_table",)
+    if not after:
+        return ("drop_table",)
+    old, new = {c.name: c for c in before}, {c.name: c for c in after}
+    kinds: set[ChangeKind] = set()
+    if new.keys() - old.keys():
+        kinds.add("add_column")
+    if old.keys() - new.keys():
+        kinds.add("drop_column")
+    both = [name for name in new if name in old]
+    if both != [name for name in old if name in new]:
+        kinds.add("reorder_columns")
+    if [c.name for c in before if c.key] != [c.name for c in after if c.key]:
+        kinds.add("primary_key")
+    for name in both:
+        kinds |= _column_kinds(old[name], new[name])
+    return tuple(sorted(kinds))
+
+
+def columns_json(columns: Sequence[TableColumn]) -> str:
+    """Columns as `quality.schema_versions.columns` holds them."""
+    return json.dumps(
+        [
+            {
+                "name": c.name,
+                "type": c.type_text,
+                "optional": c.optional,
+                "default": c.default,
+                "key": c.key,
+                "of": [c.type, c.length, c.scale, c.extra],
+            }
+            for c in columns
+        ]
+    )
+
+
+def columns_from_json(text: str) -> tuple[TableColumn, ...]:
+    """Read what `columns_json` wrote."""
+    return tuple(
+        TableColumn(
+            name=c["name"],
+            type=c["of"][0],
+            length=c["of"][1],
+            scale=c["of"][2],
+            optional=c["optional"],
+            default=c["default"],
+            key=c["key"],
+            extra=c["of"][3],
+        )
+        for c in json.loads(text)
+    )
+
+
+def _column_kinds(old: TableColumn, new: TableColumn) -> set[ChangeKind]:
+    kinds: set[ChangeKind] = set()
+    if (old.type, old.length, old.scale) != (new.type, new.length, new.scale):
+        kinds.add(_type_kind(old, new))
+    if old.optional != new.optional:
+        kinds.add("nullability")
+    if old.default != new.default:
+        kinds.add("default")
+    for member, kind in _EXTRA.items():
+        if json.loads(old.extra).get(member) != json.loads(new.extra).get(member):
+            kinds.add(kind)
+    return kinds
+
+
+_EXTRA: Mapping[str, ChangeKind] = {
+    "charsetName": "character_set",
+    "enumValues": "enum_values",
+    "comment": "comment",
+}
+
+
+def _type_kind(old: TableColumn, new: TableColumn) -> ChangeKind:
+    if old.type != new.type or old.scale != new.scale or old.length is None or new.length is None:
+        return "change_type"
+    return "widen_type" if new.length > old.length else "narrow_type"
+
+
+def _change(change: Mapping[str, object], connector: str) -> TableChange:
+    kind, table = str(change["type"]), change.get("table")
+    identity = _identity(str(change["id"]), connector)
+    if not isinstance(table, Mapping):
+        return TableChange(kind, identity, (), ())
+    keys = [str(name) for name in table.get("primaryKeyColumnNames") or ()]
+    columns = tuple(_column(column, keys) for column in table["columns"])
+    names = {column.name for column in columns}
+    return TableChange(kind, identity, columns, tuple(key for key in keys if key not in names))
+
+
+def _column(column: Mapping[str, object], keys: Sequence[str]) -> TableColumn:
+    name, default = str(column["name"]), column.get("defaultValueExpression")
+    return TableColumn(
+        name=name,
+        type=str(column.get("typeExpression") or column.get("typeName")),
+        length=_size(column.get("length")),
+        scale=_size(column.get("scale")),
+        optional=bool(column.get("optional")),
+        default=None if default is None else str(default),
+        key=name in keys,
+        extra=json.dumps({member: column.get(member) for member in _EXTRA}),
+    )
+
+
+def _size(value: object) -> int | None:
+    return int(str(value)) if value is not None else None
+
+
+def _identity(text: str, connector: str) -> TableIdentity:
+    """The table that a change names, as `"db"."schema"."table"` or two parts of it."""
+    parts = split_identifier(text) or ()
+    names = ("database", "schema_name", "table") if len(parts) == 3 else IDENTITY_PARTS[connector]
+    if len(parts) != len(names):
+        raise ValueError(f"id {text!r}: expected the parts {', '.join(names)}")
+    found = dict(zip(names, parts, strict=True))
+    return TableIdentity(found.get("database"), found.get("schema_name"), found["table"])

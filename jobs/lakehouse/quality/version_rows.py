@@ -1,0 +1,136 @@
+"""Schema versions as rows of `quality.schema_versions`; only what is not recorded yet.
+
+Rows from data events carry the schema's fingerprint as in the envelopes; rows from the schema
+change topic one that begins with `ddl:`, and the statement.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from lakehouse.config import SourceConfig
+from lakehouse.names import TableIdentity, silver_name
+from lakehouse.plan.records import SchemaVersionRow
+from lakehouse.quality import ddl
+from lakehouse.quality.versions import EVOLVE, Judged, columns_json
+
+_DDL = "ddl:"
+_POLICY = "policy"
+
+
+@dataclass(frozen=True, slots=True)
+class LandedSchemas:
+    """The schemas that landed since the newest cut.
+
+    Attributes:
+        tables: The versions that data events carry, judged.
+        names: Table → its silver name, without the namespace.
+        events: The schema change topic's events, in order.
+        recorded: What `quality.schema_versions` has, oldest first.
+    """
+
+    tables: Mapping[TableIdentity, tuple[Judged, ...]]
+    names: Mapping[TableIdentity, str]
+    events: tuple[ddl.SchemaEvent, ...]
+    recorded: tuple[SchemaVersionRow, ...]
+    now: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+
+def is_from_ddl(row: SchemaVersionRow) -> bool:
+    """Whether the row comes from the schema change topic."""
+    return row.fingerprint.startswith(_DDL)
+
+
+def table_of(row: SchemaVersionRow) -> TableIdentity:
+    """The source table of a row."""
+    return TableIdentity(*json.loads(row.identity))
+
+
+def identity_json(identity: TableIdentity) -> str:
+    """A source table as rows hold it."""
+    return json.dumps([identity.database, identity.schema_name, identity.table])
+
+
+def data_rows(
+    source: SourceConfig, run_id: str, landed: LandedSchemas
+) -> tuple[SchemaVersionRow, ...]:
+    """One row for each version that data events brought for the first time."""
+    return tuple(
+        SchemaVersionRow(
+            source=source.name,
+            run_id=run_id,
+            table=landed.names[identity],
+            identity=identity_json(identity),
+            fingerprint=str(judged.version.fingerprint),
+            topic=judged.version.first[0][0],
+            partition=judged.version.first[0][1],
+            offset=judged.version.first[0][2],
+            position="",
+            ddl="",
+            change_kinds=judged.kinds,
+            columns=columns_json(judged.version),
+            verdict=judged.verdict,
+            decision=_POLICY,
+            reason=judged.reason,
+            recorded_at=landed.now,
+        )
+        for identity, versions in landed.tables.items()
+        for judged in versions
+        if judged.is_new
+    )
+
+
+def ddl_rows(
+    source: SourceConfig, run_id: str, landed: LandedSchemas
+) -> tuple[SchemaVersionRow, ...]:
+    """One row for each table that a schema change event changed."""
+    of_topic = [row for row in landed.recorded if is_from_ddl(row)]
+    known = {(row.topic, row.partition, row.offset) for row in of_topic}
+    before = {row.identity: ddl.columns_from_json(row.columns) for row in of_topic}
+    rows: list[SchemaVersionRow] = []
+    for event in landed.events:
+        at = (event.message.topic, event.message.partition, event.message.offset)
+        for change in event.changes if at not in known else ():
+            identity = identity_json(change.identity)
+            earlier = before.get(identity) or None
+            before[identity] = change.columns
+            # Snapshots begin by dropping every table, and repeat what is known.
+            if earlier is None and not change.columns:
+                continue
+            if kinds := ddl.change_kinds(earlier, change.columns):
+                rows.append(_ddl_row(source, run_id, landed, event, change, kinds))
+    return tuple(rows)
+
+
+def _ddl_row(
+    source: SourceConfig,
+    run_id: str,
+    landed: LandedSchemas,
+    event: ddl.SchemaEvent,
+    change: ddl.TableChange,
+    kinds: tuple[str, ...],
+) -> SchemaVersionRow:
+    columns, identity = ddl.columns_json(change.columns), change.identity
+    return SchemaVersionRow(
+        source=source.name,
+        run_id=run_id,
+        table=landed.names.get(identity) or silver_name(identity, source.connector),
+        identity=identity_json(identity),
+        fingerprint=_DDL + hashlib.sha256(columns.encode()).hexdigest()[:16],
+        topic=event.message.topic,
+        partition=event.message.partition,
+        offset=event.message.offset,
+        position=event.message.position or "",
+        ddl=event.ddl,
+        change_kinds=kinds,
+        columns=columns,
+        # The schemas inside data events decide; the statement says what a person asked for.
+        verdict=EVOLVE,
+        decision=_POLICY,
+        reason="",
+        recorded_at=landed.now,
+    )

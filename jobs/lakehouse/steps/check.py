@@ -1,0 +1,188 @@
+"""Step `check`: which schemas landed, what changed in them, and which tables have to wait.
+
+In: bronze from the newest published cut on. Out: new rows of `quality.schema_versions`, from data
+events and from the schema change topic, results of the suite `schema_changes`, and in the step's
+detail the verdict of each table: evolve, or hold from an offset on. It changes no table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import pyspark.sql.functions as F
+from pyspark.sql import DataFrame
+
+from expectations import SUITES
+from lakehouse.config import TopicRole
+from lakehouse.connectors import find_connector
+from lakehouse.errors import StepFailed
+from lakehouse.names import TableIdentity, silver_names
+from lakehouse.plan.handover import excluded_of, identities_of
+from lakehouse.plan.progress import Progress, lowest
+from lakehouse.plan.records import RESULTS, SCHEMA_VERSIONS, CutRow, SchemaVersionRow
+from lakehouse.quality import ddl
+from lakehouse.quality.engine import preload
+from lakehouse.quality.judgement import Judgement, judge, verdict_of
+from lakehouse.quality.results import Try, result_rows
+from lakehouse.quality.version_rows import (
+    LandedSchemas,
+    data_rows,
+    ddl_rows,
+    is_from_ddl,
+    table_of,
+)
+from lakehouse.quality.versions import HOLD, Judged, batch_versions, judge_versions
+from lakehouse.spark.bronze import Bronze
+from lakehouse.spark.envelopes import parse, read_slice
+from lakehouse.spark.profile import load_schemas, profile
+from lakehouse.steps.context import Json, StepContext, StepOutcome
+
+MAX_SCHEMA_MESSAGES = 100_000
+
+
+def run(context: StepContext) -> StepOutcome:
+    """Judge what landed.
+
+    Raises:
+        UnsupportedConnector: The connector's messages cannot be read yet.
+        StepFailed: The schema change topic is larger than any that a source has.
+    """
+    # Validation needs it soon; check itself only where schema change events landed.
+    preload()
+    landed = _read(context)
+    rows = (
+        *data_rows(context.source, context.run_id, landed),
+        *ddl_rows(context.source, context.run_id, landed),
+    )
+    context.ledger.append(SCHEMA_VERSIONS, rows)
+    judgement = judge(
+        SUITES["schema_changes"],
+        [
+            ddl.measure_events(topic, [e for e in landed.events if e.message.topic == topic])
+            for topic in sorted({event.message.topic for event in landed.events})
+        ],
+    )
+    of = Try(context.source.name, context.run_id, context.run_started, "")
+    context.ledger.append(RESULTS, result_rows(of, judgement.findings, landed.now))
+    return _outcome(landed, rows, judgement)
+
+
+def _read(context: StepContext) -> LandedSchemas:
+    """Parse the batch once; the cache is left for `apply`, whose plan is the same."""
+    source, spark = context.source, context.spark
+    connector = find_connector(source.connector)
+    cut = context.ledger.newest_cut(source.name)
+    start = _start(cut)
+    end = Bronze(source.name, context.ledger).landed(spark)
+    recorded = _recorded(context)
+    if not end.topics:
+        return LandedSchemas({}, {}, (), recorded)
+    messages = read_slice(spark, source, start, end)
+    envelopes = parse(messages, source, connector, sorted(end.topics)).persist()
+    groups = profile(envelopes)
+    versions = batch_versions(
+        (g for g in groups if g.identity is None or not source.is_control_table(g.identity)),
+        load_schemas(messages, groups),
+    )
+    published = {TableIdentity(*parts): name for name, parts in identities_of(cut).items()}
+    names = silver_names(
+        [*versions, *published],
+        source.connector,
+        configured=source.configured_names(),
+        published={table: name.rpartition(".")[2] for table, name in published.items()},
+    )
+    by_table = _by_table(recorded)
+    tables = {
+        identity: judge_versions(mine, by_table.get(identity, ()), source.schema_changes)
+        for identity, mine in versions.items()
+    }
+    has_events = any(group.role == TopicRole.SCHEMA_CHANGE for group in groups)
+    events = _schema_events(envelopes, source.connector) if has_events else ()
+    return LandedSchemas(tables, names, events, recorded)
+
+
+def _start(cut: CutRow | None) -> Progress:
+    progress = Progress.from_json(cut.offsets if cut else "")
+    return lowest(progress, [Progress.from_json(t.offsets) for t in excluded_of(cut).values()])
+
+
+def _recorded(context: StepContext) -> tuple[SchemaVersionRow, ...]:
+    rows = context.ledger.rows(SCHEMA_VERSIONS, source=context.source.name)
+    found = [row for row in rows if isinstance(row, SchemaVersionRow)]
+    return tuple(sorted(found, key=lambda row: (row.recorded_at, row.offset)))
+
+
+def _by_table(rows: Iterable[SchemaVersionRow]) -> dict[TableIdentity, list[SchemaVersionRow]]:
+    """Versions from data events by table, oldest first."""
+    found: dict[TableIdentity, list[SchemaVersionRow]] = {}
+    for row in rows:
+        if not is_from_ddl(row):
+            found.setdefault(table_of(row), []).append(row)
+    return found
+
+
+def _schema_events(envelopes: DataFrame, connector: str) -> tuple[ddl.SchemaEvent, ...]:
+    rows = (
+        envelopes.where((F.col("role") == str(TopicRole.SCHEMA_CHANGE)) & ~F.col("value_null"))
+        .select("topic", "partition", "offset", "position", F.to_json("payload").alias("document"))
+        .limit(MAX_SCHEMA_MESSAGES + 1)
+        .collect()
+    )
+    if len(rows) > MAX_SCHEMA_MESSAGES:
+        raise StepFailed(
+            f"The batch has more than {MAX_SCHEMA_MESSAGES} schema change events: expected a few "
+            "for each table; check that [kafka] schema_changes names the right topic"
+        )
+    messages = [ddl.SchemaMessage(**row.asDict()) for row in rows]
+    messages.sort(key=lambda message: (message.topic, message.partition, message.offset))
+    return tuple(ddl.parse_event(message, connector) for message in messages)
+
+
+def _outcome(
+    landed: LandedSchemas, rows: Sequence[SchemaVersionRow], judgement: Judgement
+) -> StepOutcome:
+    held = {
+        landed.names[identity]: _held(versions[-1])
+        for identity, versions in landed.tables.items()
+        if versions[-1].verdict == HOLD
+    }
+    verdict = verdict_of(judgement.findings)
+    bad = [finding for finding in judgement.findings if not finding.success]
+    tables = {
+        landed.names[identity]: _judged(identity, versions)
+        for identity, versions in landed.tables.items()
+    }
+    parts = [f"{len(rows)} new schema versions of {len({row.table for row in rows})} tables"]
+    parts += [f"{name} is held: {entry['reason']}" for name, entry in held.items()]
+    parts += [f"{f.rule.name} of {f.subject} failed" for f in bad]
+    return StepOutcome(
+        message="; ".join(parts),
+        counts={
+            "schema_versions": len(rows),
+            "schema_change_events": len(landed.events),
+            "tables_held": len(held),
+        },
+        detail={"tables": tables, "held": held, "verdict": verdict.value},
+        exit_code=max(verdict.exit_code, 1 if held else 0),
+    )
+
+
+def _judged(identity: TableIdentity, versions: Sequence[Judged]) -> Json:
+    kinds = {kind for judged in versions if judged.is_new for kind in judged.kinds}
+    return {
+        "identity": [identity.database, identity.schema_name, identity.table],
+        "verdict": versions[-1].verdict,
+        "kinds": tuple(sorted(kinds)),
+    }
+
+
+def _held(judged: Judged) -> dict[str, Json]:
+    return {
+        "fingerprint": str(judged.version.fingerprint),
+        "kinds": list(judged.kinds),
+        "reason": judged.reason,
+        "from": [
+            {"topic": topic, "partition": partition, "offset": offset}
+            for topic, partition, offset in judged.version.first
+        ],
+    }
