@@ -43,7 +43,12 @@ def pyiceberg_properties(settings: Settings) -> dict[str, str]:
         return {"type": "rest", "uri": uri, "warehouse": settings.warehouse}
     if uri.startswith("postgresql://"):
         uri = uri.replace("postgresql://", "postgresql+psycopg2://", 1)
-    return {"type": "sql", "uri": uri, "warehouse": settings.warehouse, "init_catalog_tables": "true"}
+    return {
+        "type": "sql",
+        "uri": uri,
+        "warehouse": settings.warehouse,
+        "init_catalog_tables": "true",
+    }
 
 
 def _jdbc(uri: str) -> Mapping[str, str]:

@@ -56,6 +56,7 @@ class CutRow:
         tables: Silver table and state table (namespace and name) → Iceberg snapshot id.
         excluded: JSON: silver table → {"cut", "reason", "offsets"} for tables left behind.
         held_keys: How many keys wait for a quarantined event.
+        identities: JSON: silver table → [database, schema, table] of its source table.
     """
 
     source: str
@@ -70,6 +71,7 @@ class CutRow:
     tables: Mapping[str, int]
     excluded: str
     held_keys: int
+    identities: str
 
 
 @dataclass(frozen=True, slots=True)

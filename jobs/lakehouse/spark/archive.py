@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pyarrow as pa
 from py4j.protocol import Py4JJavaError
+from pyspark import StorageLevel
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -134,9 +135,13 @@ def open_archive(
     with tempfile.TemporaryDirectory(dir=workspace, prefix="archive-") as folder:
         for file in files:
             (Path(folder) / f"{_LINK}{file.path.name}").symlink_to(file.path.absolute())
-        lines = parsed_lines(spark, folder)
-        contents, counts = _contents(lines, files, until)
-        yield Archive(tuple(files), lines.select(*MESSAGE_COLUMNS), contents, counts)
+        # Kept, because checking, comparing and landing would each parse every line again.
+        lines = parsed_lines(spark, folder).persist(StorageLevel.MEMORY_AND_DISK)
+        try:
+            contents, counts = _contents(lines, files, until)
+            yield Archive(tuple(files), lines.select(*MESSAGE_COLUMNS), contents, counts)
+        finally:
+            lines.unpersist()
 
 
 def within(spark: SparkSession, messages: DataFrame, ranges: Sequence[OffsetRange]) -> DataFrame:

@@ -13,7 +13,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pyarrow as pa
@@ -120,9 +120,7 @@ class Leases:
         for _ in range(_TRIES):
             self.check(token)
             table = self._load()
-            guard = AssertRefSnapshotId(
-                ref=self._ref(token), **{"snapshot-id": _head(table)}
-            )
+            guard = AssertRefSnapshotId(ref=self._ref(token), **{"snapshot-id": _head(table)})
             lease = Lease(token, run_id, holder, _expiry(ttl_s))
             if self._commit(table, (guard,), (self._note(lease),)):
                 return
@@ -131,9 +129,7 @@ class Leases:
         fresh = self._ref(lease.token)
         requirements = (AssertRefSnapshotId(ref=fresh, **{"snapshot-id": None}),)
         updates: tuple[TableUpdate, ...] = (
-            SetSnapshotRefUpdate(
-                **{"ref-name": fresh, "snapshot-id": _head(table), "type": "tag"}
-            ),
+            SetSnapshotRefUpdate(**{"ref-name": fresh, "snapshot-id": _head(table), "type": "tag"}),
             self._note(lease),
         )
         old = self._ref(lease.token - 1)
@@ -167,10 +163,8 @@ class Leases:
 
     def _create(self) -> Table:
         rows = pa.table({"created_by": ["lakehouse"]})
-        try:
+        with suppress(NamespaceAlreadyExistsError):
             self._catalog.create_namespace(_TABLE.partition(".")[0])
-        except NamespaceAlreadyExistsError:
-            pass
         try:
             table = self._catalog.create_table(_TABLE, schema=rows.schema)
         except TableAlreadyExistsError:

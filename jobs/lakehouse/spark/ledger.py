@@ -10,14 +10,17 @@ import dataclasses
 import types
 import typing
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
-from functools import cache
 
 import pyarrow as pa
 from pyiceberg.catalog import Catalog, load_catalog
-from pyiceberg.exceptions import NamespaceAlreadyExistsError, NoSuchTableError, TableAlreadyExistsError
+from pyiceberg.exceptions import (
+    NamespaceAlreadyExistsError,
+    NoSuchTableError,
+    TableAlreadyExistsError,
+)
 from pyiceberg.expressions import And, BooleanExpression, EqualTo
-from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.table import Table
 from pyiceberg.transforms import IdentityTransform
 
@@ -114,10 +117,8 @@ class Ledger:
             return self._create(table)
 
     def _create(self, table: ControlTable) -> Table:
-        try:
+        with suppress(NamespaceAlreadyExistsError):
             self.catalog.create_namespace(table.name.partition(".")[0])
-        except NamespaceAlreadyExistsError:
-            pass
         try:
             created = self.catalog.create_table(
                 table.name, schema=_arrow_schema(table.row), properties=_PROPERTIES
@@ -130,14 +131,15 @@ class Ledger:
 
 
 def _all_equal(equal: Mapping[str, str]) -> BooleanExpression:
-    terms: list[BooleanExpression] = [EqualTo(name, value) for name, value in equal.items()]
+    terms: list[BooleanExpression] = [
+        EqualTo(term=name, value=value) for name, value in equal.items()
+    ]
     expression = terms[0]
     for term in terms[1:]:
         expression = And(expression, term)
     return expression
 
 
-@cache
 def _arrow_schema(row: type[Record]) -> pa.Schema:
     hints = typing.get_type_hints(row)
     return pa.schema(

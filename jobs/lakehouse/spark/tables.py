@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
@@ -23,15 +22,6 @@ from lakehouse.plan.catalog import CATALOG
 MAIN = "main"
 _SUMMARY = "snapshot-property."
 _SESSION_SUMMARY = "spark.sql.iceberg.snapshot-property."
-
-
-@dataclass(frozen=True, slots=True)
-class SnapshotInfo:
-    """One Iceberg snapshot. `parent_id` is None for the first one of a table."""
-
-    snapshot_id: int
-    parent_id: int | None
-    summary: Mapping[str, str]
 
 
 def full_name(table: str, branch: str | None = None) -> str:
@@ -133,7 +123,7 @@ def fast_forward(spark: SparkSession, table: str, branch: str) -> int:
     Raises:
         MainMoved: `main` has commits that the branch does not start from.
     """
-    call = f"CALL {CATALOG}.system.fast_forward('{quote_table(table)}', '{MAIN}', '{branch}')"
+    call = f"CALL {CATALOG}.system.fast_forward('{full_name(table)}', '{MAIN}', '{branch}')"
     try:
         rows = spark.sql(call).collect()
     except (PySparkException, Py4JJavaError) as failure:
@@ -162,7 +152,9 @@ def add_columns(spark: SparkSession, table: str, fields: Iterable[T.StructField]
 
 def widen_column(spark: SparkSession, table: str, column: str, spark_type: str) -> None:
     """Promote a column's type as Iceberg allows it."""
-    spark.sql(f"ALTER TABLE {full_name(table)} ALTER COLUMN {quote_ident(column)} TYPE {spark_type}")
+    spark.sql(
+        f"ALTER TABLE {full_name(table)} ALTER COLUMN {quote_ident(column)} TYPE {spark_type}"
+    )
 
 
 def set_properties(spark: SparkSession, table: str, properties: Mapping[str, str]) -> None:
@@ -171,36 +163,10 @@ def set_properties(spark: SparkSession, table: str, properties: Mapping[str, str
     spark.sql(f"ALTER TABLE {full_name(table)} SET TBLPROPERTIES ({options})")
 
 
-def refs(spark: SparkSession, table: str) -> dict[str, int]:
-    """Branches and tags of a table, with the snapshot id that each names."""
-    rows = spark.sql(f"SELECT name, snapshot_id FROM {full_name(table)}.refs").collect()
-    return {row["name"]: row["snapshot_id"] for row in rows}
-
-
-def ancestors(spark: SparkSession, table: str, ref: str = MAIN) -> Iterator[SnapshotInfo]:
-    """Snapshots of a ref from its head back to the oldest that is kept; none for a new table."""
-    rows = spark.sql(
-        f"SELECT snapshot_id, parent_id, summary FROM {full_name(table)}.snapshots"
-    ).collect()
-    known = {
-        row["snapshot_id"]: SnapshotInfo(row["snapshot_id"], row["parent_id"], row["summary"])
-        for row in rows
-    }
-    at = refs(spark, table).get(ref)
-    while at is not None and at in known:
-        yield known[at]
-        at = known[at].parent_id
-
-
-def current_snapshot(spark: SparkSession, table: str, ref: str = MAIN) -> SnapshotInfo | None:
-    """The head of a ref; None when the ref has no snapshot yet."""
-    return next(ancestors(spark, table, ref), None)
-
-
 def _column_ddl(field: T.StructField) -> str:
     comment = field.metadata.get("comment")
     text = f"{quote_ident(field.name)} {type_ddl(field.dataType)}"
-    return f"{text} COMMENT {_literal(comment)}" if comment else text
+    return f"{text} COMMENT {literal(comment)}" if comment else text
 
 
 def type_ddl(data_type: T.DataType) -> str:
@@ -215,7 +181,8 @@ def type_ddl(data_type: T.DataType) -> str:
     return data_type.simpleString()
 
 
-def _literal(text: str) -> str:
+def literal(text: str) -> str:
+    """The text as a Spark SQL string literal."""
     escaped = text.replace("\\", "\\\\").replace("'", "\\'")
     return f"'{escaped}'"
 

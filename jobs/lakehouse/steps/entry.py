@@ -11,7 +11,7 @@ from pathlib import Path
 
 from lakehouse.config import Settings, SourceConfig
 from lakehouse.errors import LakehouseError
-from lakehouse.plan.records import STEPS, Step
+from lakehouse.plan.records import Step
 from lakehouse.spark.ledger import Ledger
 from lakehouse.spark.session import spark_session
 from lakehouse.steps.context import StepContext, StepOutcome
@@ -87,5 +87,3 @@ def _print(step: Step, outcome: StepOutcome) -> None:
     for name, value in sorted(outcome.counts.items()):
         if isinstance(value, int | float | str):
             print(f"  {name}: {value}", flush=True)
-
-

@@ -1,0 +1,5 @@
+"""MySQL: ordered by binlog file number, position and row."""
+
+from lakehouse.connectors.binlog import binlog_connector
+
+MYSQL = binlog_connector("mysql")

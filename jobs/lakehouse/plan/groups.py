@@ -1,0 +1,36 @@
+"""The profile of a batch as values: what the driver plans with instead of messages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lakehouse.names import TableIdentity
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Messages of one topic partition that have the same table, schema version and outcome.
+
+    Attributes:
+        reason: Why they are quarantined; None where they are not.
+        identity: None for control and unreadable messages.
+        fingerprint: Names the schema text; None where there is no value.
+        key_fields: JSON list of the event key's fields, sorted; None for a null key.
+        truncate: Highest position of a truncate event; None when there is none.
+        running: How many need the highest number seen before as their commit part.
+    """
+
+    topic: str
+    partition: int
+    role: str
+    control: bool
+    reason: str | None
+    identity: TableIdentity | None
+    collection: str
+    fingerprint: int | None
+    key_fields: str | None
+    count: int
+    first_offset: int
+    placeholders: int
+    running: int
+    truncate: str | None

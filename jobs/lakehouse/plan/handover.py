@@ -1,0 +1,113 @@
+"""What `apply` leaves for `validate` and `publish`, as values and as the JSON of `quality.runs`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+
+from lakehouse.plan.records import CutRow
+
+
+@dataclass(frozen=True, slots=True)
+class StagedTable:
+    """One silver table of a staged cut.
+
+    Attributes:
+        identity: Database, schema and table of the source; None where the connector has none.
+        changed: Whether the staging branch differs from `main`.
+        snapshot: Iceberg snapshot of the table in the cut.
+        state_snapshot: The same for its state table.
+        rows: Rows in the table at the cut.
+        unresolved: Column → rows whose unchanged large value was nowhere to be found.
+        required: Columns that the source declares not null.
+    """
+
+    identity: tuple[str | None, str | None, str]
+    silver: str
+    state: str
+    changed: bool
+    snapshot: int | None
+    state_snapshot: int | None
+    key: tuple[str, ...]
+    cdc: str
+    rows: int
+    upserts: int
+    deletes: int
+    truncated: bool
+    unresolved: Mapping[str, int] = field(default_factory=dict)
+    required: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Excluded:
+    """A table that the cut leaves behind, at its own last cut."""
+
+    cut: str
+    reason: str
+    offsets: str
+
+
+@dataclass(frozen=True, slots=True)
+class StagedCut:
+    """A cut that is staged and not published.
+
+    Attributes:
+        branch: The staging branch of every changed table and its state table.
+        token: Fencing token under which it was staged.
+        base_cut: The cut that it follows; empty for the first one.
+        offsets: JSON text of the progress once it is published.
+        tables: Every table of the source that silver has, changed or not.
+        excluded: Silver table → why and where it stays behind.
+    """
+
+    branch: str
+    token: int
+    cut_id: str
+    base_cut: str
+    offsets: str
+    position: str
+    transactions: int
+    tables: tuple[StagedTable, ...]
+    excluded: Mapping[str, Excluded]
+    held_keys: int = 0
+    findings: tuple[str, ...] = ()
+
+    def to_detail(self) -> dict[str, object]:
+        """The cut as the JSON object that `quality.runs.detail` holds."""
+        values: dict[str, object] = json.loads(json.dumps(asdict(self)))
+        return values
+
+    @staticmethod
+    def from_detail(detail: str) -> StagedCut | None:
+        """The cut in a run's detail; None when the step staged nothing."""
+        values = json.loads(detail)
+        if "branch" not in values:
+            return None
+        names = set(StagedCut.__dataclass_fields__)
+        kept = {name: value for name, value in values.items() if name in names}
+        kept["tables"] = tuple(_table(table) for table in values["tables"])
+        kept["excluded"] = {name: Excluded(**e) for name, e in values["excluded"].items()}
+        kept["findings"] = tuple(values["findings"])
+        return StagedCut(**kept)
+
+
+def _table(values: Mapping[str, object]) -> StagedTable:
+    lists = ("identity", "key", "required")
+    return StagedTable(
+        **{n: tuple(v) if n in lists and isinstance(v, list) else v for n, v in values.items()}  # type: ignore[arg-type]
+    )
+
+
+def excluded_of(cut: CutRow | None) -> dict[str, Excluded]:
+    """The tables that a cut left behind."""
+    if cut is None or not cut.excluded:
+        return {}
+    return {name: Excluded(**entry) for name, entry in json.loads(cut.excluded).items()}
+
+
+def identities_of(cut: CutRow | None) -> dict[str, tuple[str | None, str | None, str]]:
+    """Silver table → source table, as far as the cut knows them."""
+    if cut is None or not cut.identities:
+        return {}
+    return {name: tuple(parts) for name, parts in json.loads(cut.identities).items()}

@@ -1,0 +1,96 @@
+"""Progress of apply: how far each topic partition is in silver, and what later events need of it.
+
+In and out: the JSON text of `quality.cuts.offsets`. It has the form of the landed offsets, with
+one more member per topic: `high`, the highest position number seen in each topic partition, which
+stands in where a connector sends no commit position (`design.md` §3, PostgreSQL).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from lakehouse.plan.offsets import LandedOffsets, TopicProgress
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What is applied.
+
+    Attributes:
+        offsets: Topic partition → first offset that is not applied.
+        highs: (topic, topic partition) → highest position number in what is applied.
+    """
+
+    offsets: LandedOffsets = field(default_factory=LandedOffsets)
+    highs: Mapping[tuple[str, int], int] = field(default_factory=dict)
+
+    def next_offset(self, topic: str, partition: int) -> int:
+        """The first offset to apply; 0 for a topic partition that is new."""
+        return self.offsets.next_offset(topic, partition) or 0
+
+    def to_json(self) -> str:
+        """As JSON text, keys sorted: equal progress gives equal text."""
+        topics = json.loads(self.offsets.to_json())
+        for (topic, partition), high in self.highs.items():
+            topics.setdefault(topic, {"id": "", "partitions": {}}).setdefault("high", {})[
+                str(partition)
+            ] = high
+        return json.dumps(topics, sort_keys=True, separators=(",", ":"))
+
+    @staticmethod
+    def from_json(text: str) -> Progress:
+        """Read what `to_json` wrote; empty text is no progress."""
+        if not text:
+            return Progress()
+        highs = {
+            (topic, int(partition)): int(high)
+            for topic, entry in json.loads(text).items()
+            for partition, high in entry.get("high", {}).items()
+        }
+        return Progress(LandedOffsets.from_json(text), highs)
+
+
+def limited(landed: LandedOffsets, ends: Mapping[tuple[str, int], int]) -> LandedOffsets:
+    """The landed offsets, lowered to the given ends where there is one."""
+    return LandedOffsets(
+        {
+            topic: TopicProgress(
+                progress.topic_id,
+                {
+                    number: min(next_offset, ends.get((topic, number), next_offset))
+                    for number, next_offset in progress.next_offsets.items()
+                },
+            )
+            for topic, progress in landed.topics.items()
+        }
+    )
+
+
+def lowest(progress: Progress, others: Iterable[Progress]) -> Progress:
+    """The progress with each topic partition lowered to where any of the others stands."""
+    offsets = progress.offsets
+    for other in others:
+        ends = {
+            (topic, number): next_offset
+            for topic, entry in other.offsets.topics.items()
+            for number, next_offset in entry.next_offsets.items()
+        }
+        offsets = limited(offsets, ends)
+    return Progress(offsets, progress.highs)
+
+
+def replaced(offsets: LandedOffsets, limits: Mapping[tuple[str, int], int]) -> LandedOffsets:
+    """Only the topic partitions that have a limit, at their limits."""
+    topics = {topic for topic, _ in limits}
+    return LandedOffsets(
+        {
+            topic: TopicProgress(
+                progress.topic_id,
+                {number: limit for (name, number), limit in limits.items() if name == topic},
+            )
+            for topic, progress in offsets.topics.items()
+            if topic in topics
+        }
+    )

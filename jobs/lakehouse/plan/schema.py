@@ -1,0 +1,160 @@
+"""Schema evolution: what silver must do so that a table's schema versions all fit.
+
+In: the columns that silver has and the versions that data events carry, oldest first. Out: columns
+to add and to widen, or the reason to hold the table. Iceberg's legal promotions are in its
+specification (https://iceberg.apache.org/spec/#schema-evolution).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from lakehouse.config import ChangeKind
+from lakehouse.plan.types import Column, ValueType
+
+_DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
+_PROMOTIONS = {("int", "bigint"), ("float", "double")}
+# Changes that silver can follow without touching a stored value.
+EVOLVED: frozenset[ChangeKind] = frozenset(
+    ("add_column", "drop_column", "widen_type", "nullability", "default", "reorder_columns")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One difference between two versions of a table's schema."""
+
+    kind: ChangeKind
+    column: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaPlan:
+    """What silver does for a batch.
+
+    Attributes:
+        add: Columns to add, in the order in which they appeared.
+        widen: Column name and the new Spark type.
+        hold: Why the table cannot follow; empty when it can.
+    """
+
+    add: tuple[Column, ...] = ()
+    widen: tuple[tuple[str, str], ...] = ()
+    hold: str = ""
+
+
+def diff_columns(before: Sequence[Column], after: Sequence[Column]) -> tuple[Change, ...]:
+    """The changes from one version of a schema to the next, in the new order of columns."""
+    old = {column.name: column for column in before}
+    new = {column.name: column for column in after}
+    changes = [
+        Change("add_column", name, column.type.spark)
+        for name, column in new.items()
+        if name not in old
+    ]
+    changes += [Change("drop_column", name, "") for name in old if name not in new]
+    for name in (name for name in new if name in old):
+        changes += _diff_column(old[name], new[name])
+    kept_old = [name for name in old if name in new]
+    kept_new = [name for name in new if name in old]
+    if kept_old != kept_new:
+        changes.append(Change("reorder_columns", "", ", ".join(kept_new)))
+    return tuple(changes)
+
+
+def _diff_column(old: Column, new: Column) -> list[Change]:
+    changes: list[Change] = []
+    if old.type.spark != new.type.spark:
+        kind = type_change(old.type, new.type)
+        changes.append(Change(kind, new.name, f"{old.type.spark} → {new.type.spark}"))
+    elif old.semantic != new.semantic:
+        changes.append(Change("change_type", new.name, f"{old.semantic} → {new.semantic}"))
+    if old.optional != new.optional:
+        changes.append(Change("nullability", new.name, "null" if new.optional else "not null"))
+    if old.default != new.default:
+        changes.append(Change("default", new.name, f"{old.default} → {new.default}"))
+    return changes
+
+
+def type_change(old: ValueType, new: ValueType) -> ChangeKind:
+    """Whether the new type holds every old value, the other way round, or neither."""
+    if fits(old.spark, new.spark):
+        return "widen_type"
+    return "narrow_type" if fits(new.spark, old.spark) else "change_type"
+
+
+def fits(narrow: str, wide: str) -> bool:
+    """Whether Iceberg promotes the first Spark type to the second, or they are the same."""
+    if narrow == wide or (narrow, wide) in _PROMOTIONS:
+        return True
+    small, large = _DECIMAL.fullmatch(narrow), _DECIMAL.fullmatch(wide)
+    if not small or not large:
+        return False
+    return int(small[1]) <= int(large[1]) and small[2] == large[2]
+
+
+def plan_schema(stored: Mapping[str, str], versions: Sequence[Sequence[Column]]) -> SchemaPlan:
+    """What silver must do so that every version's rows can be stored.
+
+    Args:
+        stored: Silver's column names and Spark types; empty for a table that is to be created.
+        versions: The columns of each version, in the order in which they came.
+    """
+    types = {name.lower(): spark for name, spark in stored.items()}
+    add: dict[str, Column] = {}
+    widen: dict[str, tuple[str, str]] = {}
+    for columns in versions:
+        if twins := _case_twins(columns):
+            return SchemaPlan(hold=f"columns {twins} differ only by case, which silver cannot")
+        for column in columns:
+            key, wanted = column.name.lower(), column.type.spark
+            if key not in types:
+                add[key], types[key] = column, wanted
+            elif fits(wanted, types[key]):
+                continue
+            elif fits(types[key], wanted):
+                types[key] = wanted
+                if key in add:
+                    add[key] = column
+                else:
+                    widen[key] = (column.name, wanted)
+            else:
+                return SchemaPlan(
+                    hold=f"column {column.name!r} changed from {types[key]} to {wanted}, "
+                    "which no promotion covers"
+                )
+    return SchemaPlan(tuple(add.values()), tuple(widen.values()))
+
+
+def _case_twins(columns: Sequence[Column]) -> list[str]:
+    seen: dict[str, str] = {}
+    twins: list[str] = []
+    for column in columns:
+        first = seen.setdefault(column.name.lower(), column.name)
+        if first != column.name:
+            twins += [first, column.name]
+    return twins
+
+
+def older_defaults(
+    stored: Collection[str], versions: Sequence[Sequence[Column]]
+) -> dict[str, Column]:
+    """Columns that were added with a constant default, by lower-case name.
+
+    Rows older than the change get the default; the source sends no event for them.
+
+    Args:
+        stored: Names of silver's columns; empty for a table that is to be created.
+        versions: The columns of each version, in the order in which they came.
+    """
+    first = [column.name for column in versions[0]] if versions else []
+    known = {name.lower() for name in (stored or first)}
+    return {
+        column.name.lower(): column
+        for columns in reversed(versions)
+        for column in columns
+        if column.name.lower() not in known and column.default is not None
+    }

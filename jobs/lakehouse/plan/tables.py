@@ -1,0 +1,79 @@
+"""The plan of one silver table for one batch: a pure value that Spark executes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from lakehouse.names import TableIdentity
+from lakehouse.plan.progress import Progress
+from lakehouse.plan.schema import SchemaPlan
+from lakehouse.plan.types import Column
+
+STATE_ENDING = "__state"
+TopicPartition = tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One schema version of a table in a batch.
+
+    Attributes:
+        fingerprint: As envelopes carry it.
+        first: Topic partition → first offset with this version.
+        key: Columns of the event key, in the order of the row's columns; empty for a null key.
+    """
+
+    fingerprint: int
+    columns: tuple[Column, ...]
+    key: tuple[str, ...]
+    first: Mapping[TopicPartition, int]
+
+
+@dataclass(frozen=True, slots=True)
+class TablePlan:
+    """What apply does with one table.
+
+    Attributes:
+        silver: Namespace and name of its silver table.
+        columns: Silver's columns after the batch: name as stored → Spark type.
+        exists: Whether silver has the table.
+        versions: Schema versions that the batch carries, oldest first; those behind a hold are
+            not among them.
+        key: Columns that identify a row.
+        schema: Columns to add and to widen.
+        defaults: Columns whose constant default older rows get, by lower-case name.
+        start: Where this table's events begin; held tables are behind the others.
+        limits: Topic partition → first offset that a hold keeps back.
+        truncate: Highest position of a truncate event in the batch; empty for none.
+        placeholders: Whether some event lacks unchanged large values.
+        hold: Why the table stops; empty when it does not.
+    """
+
+    identity: TableIdentity
+    silver: str
+    exists: bool
+    columns: Mapping[str, str]
+    versions: tuple[Version, ...]
+    key: tuple[str, ...]
+    schema: SchemaPlan
+    defaults: Mapping[str, Column]
+    start: Progress
+    limits: Mapping[TopicPartition, int]
+    truncate: str
+    placeholders: bool
+    hold: str = ""
+
+    @property
+    def state(self) -> str:
+        """Namespace and name of the table of delete marks and barriers."""
+        return self.silver + STATE_ENDING
+
+
+def default_token(column: Column) -> str | None:
+    """The default as the text of a JSON token, as a row's image would carry it."""
+    if column.default is None:
+        return None
+    value = json.loads(column.default)
+    return value if isinstance(value, str) else json.dumps(value)

@@ -1,0 +1,220 @@
+"""Types: from the schema that a message carries to the column that silver gets.
+
+In: a field of a Kafka Connect JSON schema. Out: a `Column` with the Spark type that loses nothing
+and the `Kind` of decoding that turns the JSON token into it. `messages.md` §6 is the table.
+Kafka Connect: https://kafka.apache.org/documentation/#connect ; Debezium's semantic types:
+https://debezium.io/documentation/reference/stable/connectors/postgresql.html#postgresql-data-types
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+Schema = Mapping[str, object]
+
+MAX_DECIMAL_PRECISION = 38
+
+
+class Kind(StrEnum):
+    """How a JSON token becomes a value."""
+
+    CAST = "cast"
+    BASE64 = "base64"
+    DECIMAL = "decimal"
+    VARIABLE_DECIMAL = "variable_decimal"
+    DAYS = "days"
+    MILLIS = "millis"
+    MICROS = "micros"
+    ZONED = "zoned"
+    ARRAY = "array"
+    MAP = "map"
+    STRUCT = "struct"
+
+
+@dataclass(frozen=True, slots=True)
+class ValueType:
+    """A type of silver and how its values are decoded.
+
+    Attributes:
+        kind: The decoding.
+        spark: Spark's DDL of the type.
+        scale: Digits behind the point, for decimals.
+        element: Of an array; the value of a map.
+        fields: Of a struct.
+    """
+
+    kind: Kind
+    spark: str
+    scale: int = 0
+    element: ValueType | None = None
+    fields: tuple[tuple[str, ValueType], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column as one schema version declares it.
+
+    Attributes:
+        default: JSON text of the constant default; None where there is none, or it is null.
+        semantic: The schema's name, such as `io.debezium.time.Date`; empty for plain types.
+        doc: What a reader must know beside the type; empty where the type says all.
+    """
+
+    name: str
+    type: ValueType
+    optional: bool
+    default: str | None = None
+    semantic: str = ""
+    doc: str = ""
+
+
+_PRIMITIVES: Mapping[str, ValueType] = {
+    "int8": ValueType(Kind.CAST, "int"),
+    "int16": ValueType(Kind.CAST, "int"),
+    "int32": ValueType(Kind.CAST, "int"),
+    "int64": ValueType(Kind.CAST, "bigint"),
+    "float": ValueType(Kind.CAST, "float"),
+    "float32": ValueType(Kind.CAST, "float"),
+    "double": ValueType(Kind.CAST, "double"),
+    "float64": ValueType(Kind.CAST, "double"),
+    "boolean": ValueType(Kind.CAST, "boolean"),
+    "string": ValueType(Kind.CAST, "string"),
+    "bytes": ValueType(Kind.BASE64, "binary"),
+}
+_TEXT = ValueType(Kind.CAST, "string")
+_DATE = ValueType(Kind.DAYS, "date")
+_LONG = ValueType(Kind.CAST, "bigint")
+_MILLIS = ValueType(Kind.MILLIS, "timestamp_ntz")
+_MICROS = ValueType(Kind.MICROS, "timestamp_ntz")
+
+# A unit that the type itself cannot show is written into the column's doc.
+_UNITS: Mapping[str, str] = {
+    "io.debezium.time.Time": "time of day in milliseconds",
+    "io.debezium.time.MicroTime": "time of day in microseconds",
+    "io.debezium.time.NanoTime": "time of day in nanoseconds",
+    "io.debezium.time.NanoTimestamp": "nanoseconds since 1970-01-01 without zone",
+    "io.debezium.time.MicroDuration": "microseconds; a month counts 30.4375 days",
+    "org.apache.kafka.connect.data.Time": "time of day in milliseconds",
+}
+
+
+def _decimal(schema: Schema) -> ValueType:
+    parameters = schema.get("parameters")
+    given = parameters if isinstance(parameters, Mapping) else {}
+    scale = int(str(given.get("scale", 0)))
+    precision = int(str(given.get("connect.decimal.precision", MAX_DECIMAL_PRECISION)))
+    if 0 <= scale <= precision <= MAX_DECIMAL_PRECISION:
+        return ValueType(Kind.DECIMAL, f"decimal({precision},{scale})", scale)
+    return ValueType(Kind.DECIMAL, "string", scale)
+
+
+_SEMANTIC: Mapping[str, ValueType | Callable[[Schema], ValueType]] = {
+    "org.apache.kafka.connect.data.Decimal": _decimal,
+    "io.debezium.data.VariableScaleDecimal": ValueType(Kind.VARIABLE_DECIMAL, "string"),
+    "io.debezium.time.Date": _DATE,
+    "org.apache.kafka.connect.data.Date": _DATE,
+    "io.debezium.time.Time": _LONG,
+    "io.debezium.time.MicroTime": _LONG,
+    "io.debezium.time.NanoTime": _LONG,
+    "org.apache.kafka.connect.data.Time": _LONG,
+    "io.debezium.time.Timestamp": _MILLIS,
+    "org.apache.kafka.connect.data.Timestamp": _MILLIS,
+    "io.debezium.time.MicroTimestamp": _MICROS,
+    "io.debezium.time.NanoTimestamp": _LONG,
+    "io.debezium.time.ZonedTimestamp": ValueType(Kind.ZONED, "timestamp"),
+}
+
+
+def parse_column(field: Schema) -> Column:
+    """The column of one field of a row's schema.
+
+    Raises:
+        ValueError: The schema is none that Kafka Connect writes.
+    """
+    name, semantic = field.get("field"), field.get("name") or ""
+    if not isinstance(name, str):
+        raise ValueError(f"field {name!r}: expected a name")
+    default = field.get("default")
+    return Column(
+        name=name,
+        type=value_type(field),
+        optional=bool(field.get("optional", False)),
+        default=None if default is None else json.dumps(default),
+        semantic=str(semantic),
+        doc=_UNITS.get(str(semantic), ""),
+    )
+
+
+def value_type(schema: Schema) -> ValueType:
+    """The type that a schema declares; one without a known name is its plain type.
+
+    Raises:
+        ValueError: The type is unknown.
+    """
+    known = _SEMANTIC.get(str(schema.get("name") or ""))
+    if isinstance(known, ValueType):
+        return known
+    if known is not None:
+        return known(schema)
+    kind = str(schema.get("type"))
+    if kind in _PRIMITIVES:
+        return _PRIMITIVES[kind]
+    if kind in _NESTED:
+        return _NESTED[kind](schema)
+    raise ValueError(f"type {kind!r}: expected one of Kafka Connect's")
+
+
+def row_columns(envelope: Schema, image: str = "after") -> tuple[Column, ...]:
+    """The columns of a table from the schema of an envelope.
+
+    Args:
+        envelope: The `schema` member of a message's value.
+        image: `after` or `before`; Debezium gives both the same columns.
+
+    Raises:
+        ValueError: It is no schema of an envelope.
+    """
+    for field in _schemas(envelope.get("fields")):
+        if field.get("field") == image:
+            return tuple(parse_column(column) for column in _schemas(field.get("fields")))
+    raise ValueError(f"schema without field {image!r}: expected the one of an envelope")
+
+
+def _schemas(value: object) -> list[Schema]:
+    if not isinstance(value, list) or not all(isinstance(item, Mapping) for item in value):
+        raise ValueError(f"fields {value!r}: expected a list of schemas")
+    return value
+
+
+def _schema(value: object) -> Schema:
+    if not isinstance(value, Mapping):
+        raise ValueError(f"schema {value!r}: expected an object")
+    return value
+
+
+def _array(schema: Schema) -> ValueType:
+    element = value_type(_schema(schema.get("items")))
+    return ValueType(Kind.ARRAY, f"array<{element.spark}>", element=element)
+
+
+def _map(schema: Schema) -> ValueType:
+    element = value_type(_schema(schema.get("values")))
+    return ValueType(Kind.MAP, f"map<string,{element.spark}>", element=element)
+
+
+def _struct(schema: Schema) -> ValueType:
+    fields = tuple(
+        (str(field.get("field")), value_type(field)) for field in _schemas(schema.get("fields"))
+    )
+    inner = ",".join(f"`{name.replace('`', '``')}`:{kind.spark}" for name, kind in fields)
+    return ValueType(Kind.STRUCT, f"struct<{inner}>", fields=fields)
+
+
+_NESTED: Mapping[str, Callable[[Schema], ValueType]] = {
+    "array": _array,
+    "map": _map,
+    "struct": _struct,
+}

@@ -1,0 +1,148 @@
+"""A batch: the bronze messages between two cuts, parsed once, and how far they may be applied.
+
+In: a source, the newest cut, the landed offsets. Out: a `Batch` with cached envelopes, their
+profile and schemas, and the ends that keep transactions whole. `check` and `apply` share it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+
+import pyspark.sql.functions as F
+from pyspark.sql import Column, DataFrame, SparkSession
+
+from lakehouse.config import SourceConfig
+from lakehouse.connectors import Connector
+from lakehouse.plan.groups import Group
+from lakehouse.plan.offsets import LandedOffsets
+from lakehouse.plan.progress import Progress, limited
+from lakehouse.plan.tables import TopicPartition
+from lakehouse.plan.types import Schema
+from lakehouse.spark.envelopes import parse, read_slice
+from lakehouse.spark.profile import load_schemas, profile
+from lakehouse.spark.running import place_running
+from lakehouse.spark.transactions import TransactionCut, cut_transactions
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What lies between two cuts.
+
+    Attributes:
+        messages: Bronze rows.
+        envelopes: The rows parsed, cached, positions complete.
+        all_groups: Their profile.
+        groups: The profile of what is before `end`.
+        schemas: Fingerprint → schema.
+        landed: How far bronze goes.
+        end: How far this batch may be applied.
+        transactions: Why it ends there.
+    """
+
+    messages: DataFrame
+    envelopes: DataFrame
+    all_groups: tuple[Group, ...]
+    groups: tuple[Group, ...]
+    schemas: Mapping[int, Schema | None]
+    landed: LandedOffsets
+    end: LandedOffsets
+    transactions: TransactionCut
+
+
+@dataclass(frozen=True, slots=True)
+class Since:
+    """Where a batch begins.
+
+    Attributes:
+        progress: What the newest cut has; the lowest offsets of all tables.
+        position: Highest position of the newest cut; empty before the first one.
+    """
+
+    progress: Progress
+    position: str = ""
+
+
+@contextmanager
+def open_batch(
+    spark: SparkSession,
+    source: SourceConfig,
+    connector: Connector,
+    since: Since,
+    landed: LandedOffsets,
+    until: datetime | None,
+) -> Iterator[Batch]:
+    """Parse what is landed and not applied; the cache is freed at the end."""
+    messages = read_slice(spark, source, since.progress, landed)
+    topics = sorted(landed.topics)
+    parsed = parse(messages, source, connector, topics).persist()
+    try:
+        groups = profile(parsed)
+        placed = _place(spark, source, connector, parsed, groups, since.progress)
+        cut = _cut(placed, source, connector, since, _stream_time(messages, until))
+        end = limited(landed, cut.ends)
+        inside = placed.where(before(end, cut.ends)) if cut.ends else placed
+        final = profile(inside) if cut.ends else groups
+        yield Batch(
+            messages, inside, groups, final, load_schemas(messages, final), landed, end, cut
+        )
+    finally:
+        parsed.unpersist()
+
+
+def _place(
+    spark: SparkSession,
+    source: SourceConfig,
+    connector: Connector,
+    parsed: DataFrame,
+    groups: tuple[Group, ...],
+    progress: Progress,
+) -> DataFrame:
+    places = {(group.topic, group.partition) for group in groups if group.running}
+    if not places:
+        return place_running(parsed, None, progress, connector)
+    older = read_slice(spark, source, Progress(), progress.offsets).where(_in_places(places))
+    keys = parsed.where("running").select("topic", "partition", "key").distinct()
+    same = older.alias("o").join(
+        F.broadcast(keys.alias("k")),
+        (F.col("o.topic") == F.col("k.topic"))
+        & (F.col("o.partition") == F.col("k.partition"))
+        & F.col("o.key").eqNullSafe(F.col("k.key")),
+        "left_semi",
+    )
+    history = parse(same, source, connector, sorted({topic for topic, _ in places}))
+    return place_running(parsed, history, progress, connector)
+
+
+def _in_places(places: set[TopicPartition]) -> Column:
+    inside = F.lit(False)
+    for topic, partition in sorted(places):
+        inside = inside | ((F.col("topic") == topic) & (F.col("partition") == partition))
+    return inside
+
+
+def _cut(
+    placed: DataFrame, source: SourceConfig, connector: Connector, since: Since, clock_ms: int
+) -> TransactionCut:
+    if not source.transactions.consistent or source.kafka.transactions is None:
+        return TransactionCut()
+    return cut_transactions(placed, source, connector, since.position, clock_ms)
+
+
+def _stream_time(messages: DataFrame, until: datetime | None) -> int:
+    """The source's clock: its newest message, or the interval's end; never the wall clock."""
+    row = messages.agg(F.max(F.unix_millis("timestamp")).alias("newest")).first()
+    newest = int(row["newest"]) if row and row["newest"] is not None else 0
+    return max(newest, int(until.timestamp() * 1000)) if until else newest
+
+
+def before(end: LandedOffsets, ends: Mapping[TopicPartition, int]) -> Column:
+    """Whether a message is before the first one that waits in its topic partition."""
+    inside = F.lit(True)
+    for topic, partition in sorted(ends):
+        behind = end.next_offset(topic, partition) or 0
+        here = (F.col("topic") == topic) & (F.col("partition") == partition)
+        inside = inside & ~(here & (F.col("offset") >= behind))
+    return inside

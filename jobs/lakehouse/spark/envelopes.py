@@ -1,0 +1,251 @@
+"""Envelopes: bronze messages parsed once, each with its place in the run.
+
+In: bronze rows of a source from given offsets on. Out: one row per message with what is common to
+all tables: role, reason to quarantine, operation, identity, position, transaction, schema
+fingerprint, and the payload as VARIANT, from which each table's rows are decoded later. VARIANT
+keeps numbers exact and refuses duplicate keys, unlike from_json
+(https://spark.apache.org/docs/latest/sql-ref-datatypes.html).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pyspark.sql.functions as F
+from pyspark.sql import Column, DataFrame, SparkSession
+
+from lakehouse.config import SourceConfig, TopicRole, topic_role
+from lakehouse.connectors import Connector
+from lakehouse.envelope import (
+    INCREMENTAL,
+    MESSAGE,
+    OPERATIONS,
+    PLACEHOLDER,
+    PLACEHOLDER_BASE64,
+    READ,
+)
+from lakehouse.names import bronze_table
+from lakehouse.plan.offsets import LandedOffsets
+from lakehouse.plan.progress import Progress
+from lakehouse.spark import positions
+from lakehouse.spark.tables import full_name
+
+_IDENTITY = {"database": "db", "schema_name": "schema", "table_name": "table"}
+_COMMON = ("connector", "name", "snapshot", "ts_ms", "txId", "lsn", *_IDENTITY.values())
+
+
+def read_slice(
+    spark: SparkSession, source: SourceConfig, start: Progress, end: LandedOffsets
+) -> DataFrame:
+    """Bronze rows of a source in `[start, end)` of each topic partition."""
+    bronze = spark.table(full_name(bronze_table(source.name)))
+    ranges = [
+        (topic, number, start.next_offset(topic, number), next_offset)
+        for topic, progress in end.topics.items()
+        for number, next_offset in progress.next_offsets.items()
+    ]
+    wanted = F.lit(False)
+    for topic, number, first, behind in ranges:
+        if first < behind:
+            wanted = wanted | (
+                (F.col("topic") == topic)
+                & (F.col("partition") == number)
+                & (F.col("offset") >= first)
+                & (F.col("offset") < behind)
+            )
+    return bronze.where(wanted)
+
+
+def parse(
+    messages: DataFrame, source: SourceConfig, connector: Connector, topics: list[str]
+) -> DataFrame:
+    """The envelopes of messages.
+
+    Args:
+        messages: Bronze rows.
+        source: Says which topic holds what.
+        connector: Its position fields and transaction ids.
+        topics: The topics that occur.
+
+    Returns:
+        `topic, partition, offset, key, value_null, role, reason, control, op, database,
+        schema_name, table_name, collection, snapshot, position, running, high, transaction,
+        total_order, fingerprint, key_fields, key_tokens, has_placeholder, payload, source_ts_ms`.
+    """
+    roles = {topic: str(topic_role(source, topic) or TopicRole.DATA) for topic in topics}
+    documents = messages.select(
+        "topic",
+        "partition",
+        "offset",
+        "topic_id",
+        "key",
+        F.col("value").isNull().alias("value_null"),
+        _lookup(F.col("topic"), roles).alias("role"),
+        F.is_valid_utf8(F.col("value").cast("string")).alias("is_text"),
+        _document("value").alias("document"),
+        _document("key").alias("key_document"),
+        _has_placeholder().alias("has_placeholder"),
+    )
+    # Text behind the document would end the wrapping object early, and `one` would be missing.
+    whole = documents.withColumn(
+        "document", F.expr("if(try_variant_get(document, '$.one', 'int') = 1, document, null)")
+    )
+    payloads = whole.select(
+        "*",
+        _member("document", "payload", "variant").alias("wrapped"),
+        F.xxhash64(_member("document", "schema", "string")).alias("fingerprint"),
+        F.coalesce(_member("key_document", "payload", "variant"), _whole("key_document")).alias(
+            "key_payload"
+        ),
+    ).withColumn("payload", F.coalesce("wrapped", _whole("document")))
+    fields = payloads.select(
+        "*",
+        _get("payload", "$.op", "string").alias("op"),
+        _get("payload", "$.source", _source_struct(connector)).alias("s"),
+        _get("payload", "$.transaction", "struct<id:string,total_order:string>").alias("t"),
+        _get("key_payload", "$", "map<string,string>").alias("key_tokens"),
+    )
+    return _judge(_place(fields, connector), source)
+
+
+def _place(fields: DataFrame, connector: Connector) -> DataFrame:
+    """Identity, position and transaction from the source block."""
+    digits = {
+        index: positions.field_digits(F.col("s").getField(field.path), field)
+        for index, field in enumerate(connector.position)
+    }
+    parts = [
+        positions.fixed_width(digits[index], field)
+        for index, field in enumerate(connector.position)
+    ]
+    numbers = [digits[index].try_cast("decimal(38,0)") for index in digits]
+    return fields.select(
+        "*",
+        *(F.col("s").getField(path).alias(name) for name, path in _IDENTITY.items()),
+        F.concat_ws(".", *(F.col("s").getField(part) for part in connector.collection_parts)).alias(
+            "collection"
+        ),
+        F.coalesce(F.col("s.snapshot"), F.lit("false")).alias("snapshot"),
+        positions.join(_snapshot_parts(parts, connector)).alias("position"),
+        _is_running(parts, connector).alias("running"),
+        F.greatest(*numbers).alias("high") if len(numbers) > 1 else numbers[0].alias("high"),
+        _transaction_id(F.col("t.id"), connector).alias("transaction"),
+        F.col("t.total_order").try_cast("bigint").alias("total_order"),
+        F.to_json(F.array_sort(F.map_keys("key_tokens"))).alias("key_fields"),
+        F.col("s.ts_ms").try_cast("bigint").alias("source_ts_ms"),
+    )
+
+
+def _snapshot_parts(parts: list[Column], connector: Connector) -> list[Column]:
+    """The position's parts, with the rules for read events.
+
+    A read event of an incremental snapshot counts by its commit part alone. Where the commit part
+    may be null, a read event stands at its own position in both parts.
+    """
+    is_read = F.col("op") == READ
+    incremental = is_read & (F.col("s.snapshot") == INCREMENTAL)
+    placed = list(parts)
+    if connector.commit_may_be_null:
+        own = F.when(is_read, F.coalesce(parts[0], parts[1])).otherwise(parts[0])
+        placed[0] = own
+    for index in range(connector.commit_fields, len(parts)):
+        field = connector.position[index]
+        placed[index] = F.when(incremental, positions.lowest(field)).otherwise(parts[index])
+    return placed
+
+
+def _is_running(parts: list[Column], connector: Connector) -> Column:
+    """Whether the highest number seen before must stand in for the commit part."""
+    if not connector.commit_may_be_null:
+        return F.lit(False)
+    return (F.col("op") != READ) & parts[0].isNull() & parts[1].isNotNull()
+
+
+def _transaction_id(text: Column, connector: Connector) -> Column:
+    if connector.transaction_separator is None:
+        return text
+    return F.substring_index(text, connector.transaction_separator, 1)
+
+
+def _judge(rows: DataFrame, source: SourceConfig) -> DataFrame:
+    """What becomes of each message: control, quarantined with a reason, or a change event."""
+    is_data = F.col("role") == str(TopicRole.DATA)
+    needs_position = F.col("position").isNull() & ~F.col("running")
+    reasons = (
+        (~F.col("is_text"), "not_utf8"),
+        (F.col("document").isNull(), "not_json"),
+        (F.col("op").isNull(), "no_operation"),
+        (~F.col("op").isin(*OPERATIONS), "unknown_operation"),
+        (F.col("s").isNull(), "no_source_block"),
+        (F.col("s.name").isNull() | (F.col("s.name") != source.topic_prefix), "foreign_source"),
+        (F.col("table_name").isNull(), "no_identity"),
+        (needs_position & (F.col("op") != MESSAGE), "no_position"),
+    )
+    reason = F.lit(None).cast("string")
+    for condition, code in reversed(reasons):
+        reason = F.when(F.coalesce(condition, F.lit(False)), code).otherwise(reason)
+    control = ~is_data | F.col("value_null") | (F.col("op") == MESSAGE)
+    return rows.select(
+        "topic",
+        "partition",
+        "offset",
+        "topic_id",
+        "key",
+        "value_null",
+        "role",
+        F.when(is_data & ~F.col("value_null"), reason).alias("reason"),
+        F.coalesce(control, F.lit(False)).alias("control"),
+        "op",
+        *_IDENTITY,
+        "collection",
+        "snapshot",
+        "position",
+        "running",
+        "high",
+        "transaction",
+        "total_order",
+        "fingerprint",
+        "key_fields",
+        "key_tokens",
+        "has_placeholder",
+        "payload",
+        "source_ts_ms",
+        F.col("s.txId").alias("source_transaction"),
+        F.col("s.lsn").alias("source_lsn"),
+    )
+
+
+def _document(column: str) -> Column:
+    """The one JSON document of a message, as `{"v": …}`; NULL when it is none, or several."""
+    text = F.col(column).cast("string")
+    return F.try_parse_json(F.concat(F.lit('{"v":'), text, F.lit(',"one":1}')))
+
+
+def _member(document: str, name: str, kind: str) -> Column:
+    return F.expr(f"try_variant_get({document}, '$.v.{name}', '{kind}')")
+
+
+def _whole(document: str) -> Column:
+    return F.expr(f"try_variant_get({document}, '$.v', 'variant')")
+
+
+def _get(column: str, path: str, kind: str) -> Column:
+    return F.expr(f"try_variant_get({column}, '{path}', '{kind}')")
+
+
+def _source_struct(connector: Connector) -> str:
+    names = dict.fromkeys((*_COMMON, *connector.source_fields))
+    return f"struct<{','.join(f'`{name}`:string' for name in names)}>"
+
+
+def _has_placeholder() -> Column:
+    text = F.col("value").cast("string")
+    return F.coalesce(
+        F.contains(text, F.lit(PLACEHOLDER)) | F.contains(text, F.lit(PLACEHOLDER_BASE64)),
+        F.lit(False),
+    )
+
+
+def _lookup(key: Column, values: Mapping[str, str]) -> Column:
+    pairs = [F.lit(text) for pair in values.items() for text in pair]
+    return F.element_at(F.create_map(*pairs), key) if pairs else F.lit(None).cast("string")

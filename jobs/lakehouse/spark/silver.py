@@ -1,0 +1,183 @@
+"""Silver tables as stored: their columns, their state tables, and the positions of given keys.
+
+In: a table's plan. Out: DataFrames of what is stored, and tables made fit for the batch.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+
+import pyspark.sql.functions as F
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import types as T
+
+from lakehouse.names import quote_ident
+from lakehouse.plan.tables import TablePlan
+from lakehouse.spark import tables
+
+CDC = "_cdc"
+_CDC_FIELDS = {
+    "op": "string",
+    "position": "string",
+    "epoch": "int",
+    "source_ts": "timestamp",
+    "topic": "string",
+    "partition": "int",
+    "offset": "bigint",
+}
+CDC_TYPE = f"struct<{','.join(f'{name}:{kind}' for name, kind in _CDC_FIELDS.items())}>"
+DELETE_MARK, BARRIER = "delete", "truncate"
+STATE_SCHEMA = T.StructType(
+    [
+        T.StructField("key", T.StringType()),
+        T.StructField("kind", T.StringType()),
+        T.StructField("position", T.StringType()),
+        T.StructField("epoch", T.IntegerType()),
+        T.StructField("cause", T.StringType()),
+        T.StructField("source_ts", T.TimestampType()),
+        T.StructField("topic", T.StringType()),
+        T.StructField("partition", T.IntegerType()),
+        T.StructField("offset", T.LongType()),
+    ]
+)
+# Merge-on-read with deletion vectors; a MERGE of silver must never become an append.
+PROPERTIES = {
+    "format-version": "3",
+    "write.delete.mode": "merge-on-read",
+    "write.update.mode": "merge-on-read",
+    "write.merge.mode": "merge-on-read",
+    "write.delete.isolation-level": "serializable",
+    "write.update.isolation-level": "serializable",
+    "write.merge.isolation-level": "serializable",
+    "write.distribution-mode": "none",
+    "write.delete.distribution-mode": "none",
+    "write.parquet.compression-codec": "zstd",
+    "write.metadata.delete-after-commit.enabled": "true",
+    "write.metadata.previous-versions-max": "20",
+}
+
+
+def cdc_name(columns: Mapping[str, str]) -> str:
+    """The name of the struct with an event's coordinates; another one where the source has it."""
+    taken = sorted(name for name in columns if name.lower() == CDC)
+    if not taken:
+        return CDC
+    return f"{CDC}_{hashlib.sha256(taken[0].encode()).hexdigest()[:8]}"
+
+
+def stored_columns(spark: SparkSession, silver: str) -> dict[str, str]:
+    """The source columns of a silver table, name → Spark type; empty when there is none."""
+    if not tables.exists(spark, silver):
+        return {}
+    schema = spark.table(tables.full_name(silver)).schema
+    return {
+        field.name: tables.type_ddl(field.dataType).replace(": ", ":").replace(", ", ",")
+        for field in schema.fields
+        if not _is_cdc(field)
+    }
+
+
+def prepare(spark: SparkSession, plan: TablePlan) -> None:
+    """Create the table and its state table, or add and widen columns; repeating it is harmless."""
+    if not plan.exists:
+        tables.create_table(spark, plan.silver, _schema(plan), PROPERTIES)
+        tables.create_table(spark, plan.state, STATE_SCHEMA, PROPERTIES)
+        return
+    present = {name.lower(): kind for name, kind in stored_columns(spark, plan.silver).items()}
+    missing = [column for column in plan.schema.add if column.name.lower() not in present]
+    if missing:
+        tables.add_columns(
+            spark, plan.silver, [_field(c.name, c.type.spark, c.doc) for c in missing]
+        )
+    for name, kind in plan.schema.widen:
+        if present.get(name.lower()) != kind:
+            tables.widen_column(spark, plan.silver, name, kind)
+
+
+def _schema(plan: TablePlan) -> T.StructType:
+    docs = {column.name: column.doc for v in plan.versions for column in v.columns}
+    fields = [_field(name, kind, docs.get(name, "")) for name, kind in plan.columns.items()]
+    return T.StructType([*fields, _field(cdc_name(plan.columns), CDC_TYPE, "")])
+
+
+def _field(name: str, kind: str, doc: str) -> T.StructField:
+    data_type = T.DataType.fromDDL(kind)
+    return T.StructField(name, data_type, metadata={"comment": doc} if doc else {})
+
+
+def _is_cdc(field: T.StructField) -> bool:
+    names = list(_CDC_FIELDS)
+    return (
+        field.name.startswith(CDC)
+        and isinstance(field.dataType, T.StructType)
+        and field.dataType.names == names
+    )
+
+
+def stored_state(
+    spark: SparkSession, plan: TablePlan, keys: DataFrame, *, with_image: bool, has_state: bool
+) -> DataFrame:
+    """What silver and its state table have for given keys.
+
+    Args:
+        spark: The session.
+        plan: The table.
+        keys: `row_key, key`, each key once; small enough to be sent to every task.
+        with_image: Whether the rows' images are needed too.
+        has_state: Whether the state table has rows at all.
+
+    Returns:
+        `row_key, stored_position, live, stored_image`.
+    """
+    no_image = F.lit(None).cast(_image_type(plan)).alias("stored_image")
+    rows = spark.table(tables.full_name(plan.silver))
+    image = F.struct(*(F.col(quote_ident(name)) for name in plan.columns)).alias("stored_image")
+    live = rows.join(F.broadcast(keys.alias("k")), _same_key(plan), "inner").select(
+        "k.row_key",
+        F.col(f"{quote_ident(cdc_name(plan.columns))}.position").alias("stored_position"),
+        F.lit(True).alias("live"),
+        image if with_image else no_image,
+    )
+    if not has_state:
+        return live
+    marks = (
+        spark.table(tables.full_name(plan.state))
+        .where(F.col("kind") == DELETE_MARK)
+        .join(F.broadcast(keys.select("row_key")), F.col("key") == F.col("row_key"), "inner")
+        .groupBy("row_key")
+        .agg(F.max("position").alias("stored_position"))
+        .select("row_key", "stored_position", F.lit(False).alias("live"), no_image)
+    )
+    return live.unionByName(marks)
+
+
+def nothing_stored(spark: SparkSession, plan: TablePlan) -> DataFrame:
+    """`stored_state` of a table without rows and marks."""
+    image = f"stored_image {_image_type(plan)}"
+    return spark.createDataFrame(
+        [], f"row_key string, stored_position string, live boolean, {image}"
+    )
+
+
+def _image_type(plan: TablePlan) -> str:
+    return f"struct<{','.join(f'{quote_ident(n)}:{k}' for n, k in plan.columns.items())}>"
+
+
+def newest_barrier(spark: SparkSession, plan: TablePlan) -> str:
+    """Position of the newest truncate that silver has applied; empty for none."""
+    row = (
+        spark.table(tables.full_name(plan.state))
+        .where(F.col("kind") == BARRIER)
+        .agg(F.max("position").alias("position"))
+        .first()
+    )
+    return (row["position"] if row else None) or ""
+
+
+def _same_key(plan: TablePlan) -> Column:
+    condition = F.lit(True)
+    for name in plan.key:
+        quoted = quote_ident(name)
+        condition = condition & (F.col(quoted) == F.col(f"k.key.{quoted}"))
+    return condition

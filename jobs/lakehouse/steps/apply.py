@@ -1,0 +1,264 @@
+"""Step `apply`: change events between two cuts into staged silver, table by table.
+
+In: bronze, the newest published cut, what `check` holds. Out: a staging branch on each changed
+silver table and a `StagedCut` in the run's row. `main` does not move; a killed attempt leaves a
+branch that nobody reads.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import cast
+
+import pyspark.sql.functions as F
+
+from lakehouse.connectors import Connector, find_connector
+from lakehouse.names import TableIdentity, silver_names
+from lakehouse.plan.batch import TableFacts, plan_table, silver_identifier, table_groups
+from lakehouse.plan.conservation import Law, balance, pending_of, to_json_counts
+from lakehouse.plan.handover import Excluded, StagedCut, StagedTable, excluded_of, identities_of
+from lakehouse.plan.progress import Progress, lowest, replaced
+from lakehouse.plan.records import CutRow
+from lakehouse.plan.tables import TablePlan
+from lakehouse.spark import silver
+from lakehouse.spark.batch import Batch, Since, open_batch
+from lakehouse.spark.bronze import Bronze
+from lakehouse.spark.leases import Leases
+from lakehouse.spark.stage import Staged, Work, stage_table
+from lakehouse.steps.context import Json, StepContext, StepOutcome
+from lakehouse.steps.outcomes import outcomes
+from lakehouse.steps.publish import roll_forward
+from lakehouse.steps.quarantine import quarantine
+
+# Tables that are staged at once; each has few Spark jobs and many small waits.
+_WORKERS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Applying:
+    """What the parts of one apply share."""
+
+    context: StepContext
+    connector: Connector
+    token: int
+    check: Callable[[], None]
+    cut: CutRow | None
+    since: Since
+    batch: Batch
+
+    @property
+    def cut_id(self) -> str:
+        """Text whose order is the order of cuts."""
+        return f"{self.token:08d}"
+
+    @property
+    def branch(self) -> str:
+        """The staging branch: no other run or attempt has it."""
+        slug = re.sub(r"[^A-Za-z0-9]+", "_", self.context.run_id)
+        return f"staging_{slug}_{self.context.attempt}_{self.token}"
+
+
+def run(context: StepContext) -> StepOutcome:
+    """Stage what is landed and not applied.
+
+    Raises:
+        UnsupportedConnector: Apply does not know the connector's rules.
+        Superseded: Another run holds the lease.
+    """
+    connector = find_connector(context.source.connector)
+    leases = Leases(context.ledger.catalog, context.source.name)
+    token = leases.take(context.run_id)
+    with leases.held(token, context.run_id) as check:
+        roll_forward(context, check)
+        cut = context.ledger.newest_cut(context.source.name)
+        landed = Bronze(context.source.name, context.ledger).landed(context.spark)
+        since = _since(cut)
+        with open_batch(
+            context.spark, context.source, connector, since, landed, context.until
+        ) as batch:
+            return _apply(Applying(context, connector, token, check, cut, since, batch))
+
+
+def _since(cut: CutRow | None) -> Since:
+    """Where the batch begins: at the newest cut, or where a table stayed behind it."""
+    progress = Progress.from_json(cut.offsets if cut else "")
+    behind = [Progress.from_json(table.offsets) for table in excluded_of(cut).values()]
+    return Since(lowest(progress, behind), cut.position if cut else "")
+
+
+def _apply(work: Applying) -> StepOutcome:
+    plans = _plans(work)
+    staged = _stage_all(work, [plan for plan in plans if plan.versions])
+    found = quarantine(work.context, work.batch, staged)
+    laws = balance(outcomes(work.batch, work.context.source, plans, staged, found, _pending(work)))
+    cut = _staged_cut(work, plans, staged, _highs(work))
+    detail = cast("Mapping[str, Json]", cut.to_detail())
+    counts = cast("Mapping[str, Json]", to_json_counts(laws))
+    return StepOutcome(_sentence(plans, staged, laws), counts, detail, batch_id=work.cut_id)
+
+
+def _plans(work: Applying) -> list[TablePlan]:
+    source, cut = work.context.source, work.cut
+    groups = table_groups(work.batch.groups, source)
+    published = {TableIdentity(*parts): name for name, parts in identities_of(cut).items()}
+    names = silver_names(
+        [*groups, *published],
+        source.connector,
+        configured=source.configured_names(),
+        published={identity: _short(name) for identity, name in published.items()},
+    )
+    behind = excluded_of(cut)
+    base = Progress.from_json(cut.offsets if cut else "")
+    plans = []
+    for identity, mine in groups.items():
+        identifier = silver_identifier(source.name, names[identity])
+        own = behind.get(identifier)
+        facts = TableFacts(
+            silver=identifier,
+            stored=silver.stored_columns(work.context.spark, identifier),
+            start=Progress.from_json(own.offsets) if own else base,
+            holds={},
+        )
+        key = source.table_options(identity).key
+        plans.append(plan_table(identity, mine, work.batch.schemas, facts, key))
+    return plans
+
+
+def _short(identifier: str) -> str:
+    return identifier.rpartition(".")[2]
+
+
+def _stage_all(work: Applying, plans: list[TablePlan]) -> dict[str, Staged]:
+    """Stage the tables, several at once, each in a session of its own."""
+    work.batch.envelopes.createOrReplaceGlobalTempView(_view(work))
+    try:
+        with ThreadPoolExecutor(_WORKERS) as pool:
+            staged = list(pool.map(lambda plan: _stage(work, plan), plans))
+    finally:
+        work.context.spark.catalog.dropGlobalTempView(_view(work))
+    return {plan.silver: result for plan, result in zip(plans, staged, strict=True)}
+
+
+def _stage(work: Applying, plan: TablePlan) -> Staged:
+    session = work.context.spark.newSession()
+    summary = {
+        "lakehouse.run_id": work.context.run_id,
+        "lakehouse.cut_id": work.cut_id,
+        "lakehouse.token": str(work.token),
+        "lakehouse.offsets": work.batch.end.to_json(),
+    }
+    envelopes = session.table(f"global_temp.{_view(work)}")
+    return stage_table(
+        Work(session, work.context.ledger.catalog, plan, work.branch, summary, work.check),
+        envelopes,
+    )
+
+
+def _view(work: Applying) -> str:
+    return f"envelopes_{work.token}_{re.sub(r'[^a-z0-9]', '_', work.context.source.name)}"
+
+
+def _highs(work: Applying) -> tuple[Progress, str]:
+    """The progress once the batch is published, and its highest position."""
+    rows = (
+        work.batch.envelopes.groupBy("topic", "partition")
+        .agg(F.max("high").cast("string").alias("high"), F.max("position").alias("position"))
+        .collect()
+    )
+    highs = dict(work.since.progress.highs)
+    if work.connector.commit_may_be_null:
+        for row in rows:
+            place = (row["topic"], row["partition"])
+            if row["high"] is not None:
+                highs[place] = max(highs.get(place, 0), int(row["high"]))
+    position = max([work.since.position, *(row["position"] or "" for row in rows)])
+    return Progress(work.batch.end, highs), position
+
+
+def _staged_cut(
+    work: Applying,
+    plans: list[TablePlan],
+    staged: Mapping[str, Staged],
+    progress: tuple[Progress, str],
+) -> StagedCut:
+    done = {plan.silver for plan in plans}
+    behind = {name: left for name, left in excluded_of(work.cut).items() if name not in done}
+    held = {plan.silver: _excluded(work, plan) for plan in plans if plan.hold}
+    return StagedCut(
+        branch=work.branch,
+        token=work.token,
+        cut_id=work.cut_id,
+        base_cut=work.cut.cut_id if work.cut else "",
+        offsets=progress[0].to_json(),
+        position=progress[1],
+        transactions=work.batch.transactions.complete,
+        tables=tuple(_table(plan, staged[plan.silver]) for plan in plans if plan.silver in staged),
+        excluded={**behind, **held},
+        findings=_findings(work, plans, staged),
+    )
+
+
+def _excluded(work: Applying, plan: TablePlan) -> Excluded:
+    offsets = replaced(work.batch.end, plan.limits)
+    earlier = excluded_of(work.cut).get(plan.silver)
+    base = work.cut.cut_id if work.cut else ""
+    return Excluded(earlier.cut if earlier else base, plan.hold, Progress(offsets).to_json())
+
+
+def _table(plan: TablePlan, staged: Staged) -> StagedTable:
+    newest = {column.name: column for v in plan.versions for column in v.columns}
+    return StagedTable(
+        identity=(plan.identity.database, plan.identity.schema_name, plan.identity.table),
+        silver=plan.silver,
+        state=plan.state,
+        changed=staged.changed,
+        snapshot=staged.snapshot,
+        state_snapshot=staged.state_snapshot,
+        key=plan.key,
+        cdc=silver.cdc_name(plan.columns),
+        rows=staged.rows,
+        upserts=staged.upserts,
+        deletes=staged.deletes,
+        truncated=bool(plan.truncate),
+        unresolved=staged.unresolved,
+        required=tuple(name for name, column in newest.items() if not column.optional),
+    )
+
+
+def _findings(
+    work: Applying, plans: list[TablePlan], staged: Mapping[str, Staged]
+) -> tuple[str, ...]:
+    missing = [
+        f"{name}: {count} rows have no value for {column}: its unchanged value was never sent"
+        for name, table in staged.items()
+        for column, count in table.unresolved.items()
+    ]
+    held = [f"{plan.silver} is held: {plan.hold}" for plan in plans if plan.hold]
+    return (*work.batch.transactions.findings, *missing, *held)
+
+
+def _pending(work: Applying) -> dict[tuple[str, int], int]:
+    """What waited after the run that published the newest cut."""
+    if work.cut is None:
+        return {}
+    row = work.context.ledger.newest_run(work.context.source.name, "apply", work.cut.run_id)
+    return pending_of(json.loads(row.counts)) if row else {}
+
+
+def _sentence(
+    plans: list[TablePlan], staged: Mapping[str, Staged], laws: Mapping[tuple[str, int], Law]
+) -> str:
+    applied = sum(law.applied for law in laws.values())
+    waiting = sum(law.pending_after for law in laws.values())
+    changed = sum(table.changed for table in staged.values())
+    held = sum(bool(plan.hold) for plan in plans)
+    broken = [f"{topic}[{number}]" for (topic, number), law in laws.items() if not law.holds]
+    tail = f"; conservation fails for {', '.join(broken)}" if broken else ""
+    return (
+        f"{applied} events applied, {changed} of {len(plans)} tables changed, {held} held, "
+        f"{waiting} messages wait{tail}"
+    )

@@ -1,0 +1,213 @@
+"""Step `publish`: a staged, validated cut becomes visible as a whole.
+
+In: the `StagedCut` of apply and the verdicts of validate. Out: (1) the cut as pending, (2) a tag on
+each changed table, (3) the cut as published (this commit is the moment of publication), (4) `main`
+of each changed table fast-forwarded. A cut that a killed run left unfinished is rolled forward.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+
+from lakehouse.errors import MainMoved, StepFailed, Superseded
+from lakehouse.plan.handover import Excluded, StagedCut, StagedTable, identities_of
+from lakehouse.plan.records import CUTS, CutRow
+from lakehouse.spark import metadata, tables
+from lakehouse.spark.leases import Leases
+from lakehouse.steps.context import StepContext, StepOutcome
+
+_WORKERS = 4
+# Verdicts that keep a table's rows from being published.
+_BLOCKING = ("failed", "error")
+
+
+def run(context: StepContext) -> StepOutcome:
+    """Publish the cut that this run staged.
+
+    Raises:
+        StepFailed: The run staged or validated nothing.
+        Superseded: Another run took the lease, or published meanwhile.
+    """
+    staged, verdicts = _handed_over(context)
+    leases = Leases(context.ledger.catalog, context.source.name)
+    published = {row.cut_id for row in context.ledger.cuts(context.source.name)}
+    if staged.cut_id in published:
+        with leases.held(staged.token, context.run_id) as check:
+            roll_forward(context, check)
+        return StepOutcome(f"cut {staged.cut_id} was published already")
+    with leases.held(staged.token, context.run_id) as check:
+        newest = context.ledger.newest_cut(context.source.name)
+        if (newest.cut_id if newest else "") != staged.base_cut:
+            raise Superseded(
+                f"Cut {staged.cut_id!r} follows {staged.base_cut!r}, but the newest one is "
+                f"{newest.cut_id if newest else ''!r}: another run published; stage again"
+            )
+        allowed, refused = _gate(staged, verdicts)
+        _refuse_moved_main(context, allowed)
+        cut = _cut_row(context, replace(staged, tables=allowed), refused, newest)
+        check()
+        context.ledger.append(CUTS, [cut])
+        _finish(context, cut, check)
+    leases.give_back(staged.token, context.run_id)
+    return _outcome(cut, staged, allowed, refused)
+
+
+def roll_forward(context: StepContext, check: Callable[[], None]) -> None:
+    """Finish what a killed publish left: tags, the published row, and every `main`."""
+    pending = context.ledger.pending_cut(context.source.name)
+    if pending is not None:
+        _finish(context, pending, check)
+        return
+    newest = context.ledger.newest_cut(context.source.name)
+    if newest is not None:
+        _forward_all(context, newest, check)
+
+
+def _handed_over(context: StepContext) -> tuple[StagedCut, Mapping[str, str]]:
+    name, run_id = context.source.name, context.run_id
+    applied = context.ledger.newest_run(name, "apply", run_id)
+    staged = StagedCut.from_detail(applied.detail) if applied else None
+    if applied is None or staged is None or applied.status != "succeeded":
+        raise StepFailed(
+            f"Run {run_id!r}: no staged cut: expected a succeeded apply; "
+            f"do `lakehouse apply --source {name}` first"
+        )
+    validated = context.ledger.newest_run(name, "validate", run_id)
+    if (
+        validated is None
+        or validated.status != "succeeded"
+        or validated.started_at < applied.ended_at
+    ):
+        raise StepFailed(
+            f"Run {run_id!r}: the staged cut {staged.cut_id} is not validated: expected a "
+            f"succeeded validate after apply; do `lakehouse validate --source {name}`"
+        )
+    verdicts: Mapping[str, str] = json.loads(validated.detail).get("verdicts", {})
+    return staged, verdicts
+
+
+def _refuse_moved_main(context: StepContext, staged: tuple[StagedTable, ...]) -> None:
+    """Before anything is announced: every branch must still start at its table's `main`.
+
+    Raises:
+        MainMoved: Maintenance moved one; the run stages again.
+    """
+    for table in staged:
+        for name, snapshot in ((table.silver, table.snapshot), (table.state, table.state_snapshot)):
+            if snapshot is not None and not metadata.follows(
+                context.ledger.catalog, name, ancestor=None, snapshot=snapshot
+            ):
+                raise MainMoved(
+                    f"Table {name!r}: main moved since snapshot {snapshot} was staged: expected "
+                    f"no other commit; do `lakehouse run --source {context.source.name} "
+                    "--from-step apply`"
+                )
+
+
+def _gate(
+    staged: StagedCut, verdicts: Mapping[str, str]
+) -> tuple[tuple[StagedTable, ...], tuple[StagedTable, ...]]:
+    """The tables that may be published, and those that their suites refused."""
+    refused = tuple(t for t in staged.tables if verdicts.get(t.silver) in _BLOCKING)
+    allowed = tuple(t for t in staged.tables if t not in refused)
+    return allowed, refused
+
+
+def _cut_row(
+    context: StepContext,
+    staged: StagedCut,
+    refused: tuple[StagedTable, ...],
+    base: CutRow | None,
+) -> CutRow:
+    known = dict(base.tables) if base else {}
+    for table in staged.tables:
+        for name, snapshot in ((table.silver, table.snapshot), (table.state, table.state_snapshot)):
+            if snapshot is not None:
+                known[name] = snapshot
+    identities = {**identities_of(base), **{t.silver: t.identity for t in staged.tables}}
+    before = base.offsets if base else ""
+    left = {
+        table.silver: Excluded(
+            base.cut_id if base else "", "its suites failed with severity critical", before
+        )
+        for table in refused
+    }
+    excluded = {name: asdict(entry) for name, entry in {**staged.excluded, **left}.items()}
+    return CutRow(
+        source=context.source.name,
+        cut_id=staged.cut_id,
+        state="pending",
+        run_id=context.run_id,
+        recorded_at=datetime.now(UTC),
+        token=staged.token,
+        offsets=staged.offsets,
+        position=staged.position,
+        transactions=staged.transactions,
+        tables=known,
+        excluded=json.dumps(excluded, sort_keys=True),
+        held_keys=staged.held_keys,
+        identities=json.dumps(identities, sort_keys=True),
+    )
+
+
+def _finish(context: StepContext, cut: CutRow, check: Callable[[], None]) -> None:
+    """Steps 2 to 4, each of which may have happened already."""
+    changed = _not_at(context, cut)
+    _each(context, changed, lambda table: _tag(context, cut, table))
+    check()
+    context.ledger.append(CUTS, [replace(cut, state="published", recorded_at=datetime.now(UTC))])
+    _each(context, changed, lambda table: _forward(context, cut, table, check))
+
+
+def _forward_all(context: StepContext, cut: CutRow, check: Callable[[], None]) -> None:
+    _each(context, _not_at(context, cut), lambda table: _forward(context, cut, table, check))
+
+
+def _not_at(context: StepContext, cut: CutRow) -> list[str]:
+    """Tables whose `main` has not the cut's snapshot in its history."""
+    return [
+        name
+        for name, snapshot in sorted(cut.tables.items())
+        if not metadata.follows(context.ledger.catalog, name, ancestor=snapshot, snapshot=None)
+    ]
+
+
+def _tag(context: StepContext, cut: CutRow, table: str) -> None:
+    tables.create_tag(context.spark, table, f"cut_{cut.cut_id}", cut.tables[table])
+
+
+def _forward(context: StepContext, cut: CutRow, table: str, check: Callable[[], None]) -> None:
+    """Move `main` to the cut's snapshot; the tag names it, so a lost branch does no harm."""
+    check()
+    tables.fast_forward(context.spark, table, f"cut_{cut.cut_id}")
+    for ref in metadata.refs(context.ledger.catalog, table):
+        if ref.startswith("staging_"):
+            tables.drop_branch(context.spark, table, ref)
+
+
+def _each(context: StepContext, names: list[str], act: Callable[[str], None]) -> None:
+    with ThreadPoolExecutor(_WORKERS) as pool:
+        list(pool.map(act, names))
+
+
+def _outcome(
+    cut: CutRow,
+    staged: StagedCut,
+    allowed: tuple[StagedTable, ...],
+    refused: tuple[StagedTable, ...],
+) -> StepOutcome:
+    changed = sum(table.changed for table in allowed)
+    excluded = json.loads(cut.excluded)
+    tail = f"; excluded: {', '.join(sorted(excluded))}" if excluded else ""
+    return StepOutcome(
+        f"cut {cut.cut_id} published: {changed} tables changed, "
+        f"{staged.transactions} whole transactions{tail}",
+        {"tables_changed": changed, "tables_refused": len(refused)},
+        {"cut_id": cut.cut_id, "excluded": excluded},
+        batch_id=cut.cut_id,
+        exit_code=2 if refused else 0,
+    )

@@ -1,0 +1,129 @@
+"""Quarantine: coordinates and reasons of messages that cannot be applied; never their payload.
+
+In: a batch and what staging could not decode. Out: rows in `quality.quarantine`, each message
+once, and the counts of messages that stand in a topic that is not their table's.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+
+import pyspark.sql.functions as F
+
+from lakehouse.errors import StepFailed
+from lakehouse.plan.batch import is_foreign_topic
+from lakehouse.plan.groups import Group
+from lakehouse.plan.records import QUARANTINE, QuarantineRow
+from lakehouse.plan.tables import TopicPartition
+from lakehouse.spark.batch import Batch
+from lakehouse.spark.events import belongs_to
+from lakehouse.spark.stage import MAX_QUARANTINED, Staged
+from lakehouse.steps.context import StepContext
+
+WRONG_TOPIC, BAD_VALUE = "wrong_topic", "bad_value"
+Place = tuple[str, int, int]
+
+
+def quarantine(
+    context: StepContext, batch: Batch, staged: Mapping[str, Staged]
+) -> dict[TopicPartition, int]:
+    """Record what cannot be applied.
+
+    Returns:
+        Messages by topic partition whose table stands in a foreign topic.
+
+    Raises:
+        StepFailed: There are more than one run may record; nothing was recorded.
+    """
+    foreign = [g for g in batch.groups if is_foreign_topic(g, context.source)]
+    found = {
+        **_unreadable(batch),
+        **_strays(batch, foreign),
+        **{
+            (topic, partition, offset): (name, BAD_VALUE, f"columns {columns}")
+            for name, table in staged.items()
+            for topic, partition, offset, columns in table.bad
+        },
+    }
+    if len(found) > MAX_QUARANTINED:
+        raise StepFailed(
+            f"More than {MAX_QUARANTINED} messages cannot be applied: expected a few; look at "
+            f"{next(iter(found))} ({next(iter(found.values()))[1]}), mend the source's settings"
+        )
+    _append(context, batch, found)
+    counts: Counter[TopicPartition] = Counter()
+    for group in foreign:
+        counts[(group.topic, group.partition)] += group.count
+    return dict(counts)
+
+
+def _unreadable(batch: Batch) -> dict[Place, tuple[str, str, str]]:
+    if not any(group.reason and not group.control for group in batch.groups):
+        return {}
+    rows = (
+        batch.envelopes.where(F.col("reason").isNotNull() & ~F.col("control"))
+        .select("topic", "partition", "offset", "reason", "table_name")
+        .limit(MAX_QUARANTINED + 1)
+        .collect()
+    )
+    return {
+        (r["topic"], r["partition"], r["offset"]): (r["table_name"] or "", r["reason"], "")
+        for r in rows
+    }
+
+
+def _strays(batch: Batch, foreign: list[Group]) -> dict[Place, tuple[str, str, str]]:
+    found: dict[Place, tuple[str, str, str]] = {}
+    for group in foreign:
+        if group.identity is None:
+            continue
+        rows = (
+            batch.envelopes.where(
+                belongs_to(group.identity)
+                & (F.col("topic") == group.topic)
+                & (F.col("partition") == group.partition)
+            )
+            .select("offset")
+            .limit(MAX_QUARANTINED + 1)
+            .collect()
+        )
+        for row in rows:
+            place = (group.topic, group.partition, row["offset"])
+            found[place] = (group.identity.table, WRONG_TOPIC, "")
+    return found
+
+
+def _append(
+    context: StepContext, batch: Batch, found: Mapping[Place, tuple[str, str, str]]
+) -> None:
+    if not found:
+        return
+    source = context.source.name
+    rows = context.ledger.rows(QUARANTINE, source=source)
+    known = {
+        (row.topic, row.partition, row.offset) for row in rows if isinstance(row, QuarantineRow)
+    }
+    fresh = {place: entry for place, entry in found.items() if place not in known}
+    context.ledger.append(QUARANTINE, list(_rows(context, batch, fresh)))
+
+
+def _rows(
+    context: StepContext, batch: Batch, fresh: Mapping[Place, tuple[str, str, str]]
+) -> Iterator[QuarantineRow]:
+    now = datetime.now(UTC)
+    for (topic, partition, offset), (table, reason, detail) in sorted(fresh.items()):
+        yield QuarantineRow(
+            source=context.source.name,
+            topic=topic,
+            topic_id=batch.landed.topics[topic].topic_id,
+            partition=partition,
+            offset=offset,
+            table=table,
+            reason=reason,
+            detail=detail,
+            state="open",
+            run_id=context.run_id,
+            recorded_at=now,
+        )

@@ -1,0 +1,209 @@
+"""Change events as Debezium's PostgreSQL connector writes them, for tests of apply.
+
+The shapes follow `messages.md` §2 (envelope with schema); nothing here is imported by the product.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+Row = Mapping[str, object]
+_SOURCE_FIELDS = [
+    "version",
+    "connector",
+    "name",
+    "ts_ms",
+    "snapshot",
+    "db",
+    "sequence",
+    "ts_us",
+    "ts_ns",
+    "schema",
+    "table",
+    "txId",
+    "lsn",
+    "xmin",
+]
+
+
+def column(
+    field_name: str, kind: str, *, optional: bool = True, **more: object
+) -> dict[str, object]:
+    """A field of a row's schema."""
+    return {"type": kind, "optional": optional, "field": field_name, **more}
+
+
+@dataclass
+class Table:
+    """A source table whose schema can change."""
+
+    name: str
+    columns: list[dict[str, object]]
+    key: Sequence[str] = ("id",)
+
+
+@dataclass
+class Postgres:
+    """Writes the topics of one connector: commit order, offsets, transactions."""
+
+    prefix: str = "pg"
+    partitions: int = 1
+    lsn: int = 1000
+    last_commit: int | None = None
+    transaction: int = 700
+    clock_ms: int = 1_700_000_000_000
+    messages: list[dict[str, object]] = field(default_factory=list)
+    _offsets: dict[tuple[str, int], int] = field(default_factory=dict)
+
+    def snapshot(self, table: Table, rows: Sequence[Row]) -> None:
+        """Read events of an initial snapshot."""
+        for index, row in enumerate(rows):
+            marker = "last_in_data_collection" if index == len(rows) - 1 else "true"
+            source = self._source(table, marker, [None, str(self.lsn)])
+            self._send(table, "r", None, row, source, None)
+
+    def transact(
+        self, *changes: tuple[Table, str, Row | None, Row | None], end: bool = True
+    ) -> None:
+        """One transaction: (table, op, before, after) in order; a key change is d and c."""
+        self.transaction += 1
+        ident = f"{self.transaction}:{self.lsn}"
+        self._mark("BEGIN", ident, None)
+        counts: dict[str, int] = {}
+        total = 0
+        for table, op, before, after in changes:
+            self.lsn += 10
+            for part, old, new in _split(table, op, before, after):
+                total += 1
+                collection = f"public.{table.name}"
+                counts[collection] = counts.get(collection, 0) + 1
+                block = {
+                    "id": f"{self.transaction}:{self.lsn}",
+                    "total_order": total,
+                    "data_collection_order": counts[collection],
+                }
+                source = self._source(
+                    table, None, [self.last_commit and str(self.last_commit), str(self.lsn)]
+                )
+                self._send(table, part, old, new, source, block)
+        self.lsn += 10
+        self.last_commit = self.lsn
+        if end:
+            self._mark("END", f"{self.transaction}:{self.lsn}", counts)
+
+    def archive(self, folder: Path) -> Path:
+        """Write everything that was sent as a topic archive."""
+        folder.mkdir(parents=True, exist_ok=True)
+        for topic in {str(message["topic"]) for message in self.messages}:
+            lines = [json.dumps(m) for m in self.messages if m["topic"] == topic]
+            (folder / f"{topic}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        return folder
+
+    def _source(self, table: Table, marker: str | None, sequence: list[str | None]) -> Row:
+        return {
+            "version": "3.6.1.Final",
+            "connector": "postgresql",
+            "name": self.prefix,
+            "ts_ms": self.clock_ms,
+            "snapshot": marker,
+            "db": "app",
+            "sequence": json.dumps(sequence),
+            "schema": "public",
+            "table": table.name,
+            "txId": self.transaction,
+            "lsn": self.lsn,
+            "xmin": None,
+        }
+
+    def _send(
+        self,
+        table: Table,
+        op: str,
+        before: Row | None,
+        after: Row | None,
+        source: Row,
+        transaction: Row | None,
+    ) -> None:
+        image = after if after is not None else before
+        key = None if op == "t" else {name: (image or {})[name] for name in table.key}
+        payload = {
+            "before": before,
+            "after": after,
+            "source": source,
+            "transaction": transaction,
+            "op": op,
+            "ts_ms": self.clock_ms,
+        }
+        topic = f"{self.prefix}.public.{table.name}"
+        partition = 0 if key is None else sum(map(ord, json.dumps(key))) % self.partitions
+        value = {"schema": _envelope_schema(self.prefix, table), "payload": payload}
+        self._append(topic, partition, _key_text(table, key), _compact(value))
+        if op == "d":
+            self._append(topic, partition, _key_text(table, key), None)
+
+    def _mark(self, status: str, ident: str, counts: Mapping[str, int] | None) -> None:
+        payload = {
+            "status": status,
+            "id": ident,
+            "event_count": None if counts is None else sum(counts.values()),
+            "data_collections": None
+            if counts is None
+            else [{"data_collection": n, "event_count": c} for n, c in counts.items()],
+            "ts_ms": self.clock_ms,
+        }
+        value = {"schema": {"type": "struct", "fields": []}, "payload": payload}
+        key = {"schema": {"type": "struct", "fields": []}, "payload": {"id": ident}}
+        self._append(f"{self.prefix}.transaction", 0, _compact(key), _compact(value))
+
+    def _append(self, topic: str, partition: int, key: str | None, value: str | None) -> None:
+        place = (topic, partition)
+        offset = self._offsets.get(place, 0)
+        self._offsets[place] = offset + 1
+        self.clock_ms += 1
+        self.messages.append(
+            {
+                "topic": topic,
+                "partition": partition,
+                "offset": offset,
+                "timestamp": self.clock_ms,
+                "key": key,
+                "value": value,
+                "headers": [],
+            }
+        )
+
+
+def _split(
+    table: Table, op: str, before: Row | None, after: Row | None
+) -> list[tuple[str, Row | None, Row | None]]:
+    if op == "u" and before and after and any(before[k] != after[k] for k in table.key):
+        return [("d", before, None), ("c", None, after)]
+    return [(op, before, after)]
+
+
+def _key_text(table: Table, key: Row | None) -> str | None:
+    if key is None:
+        return None
+    fields = [c for c in table.columns if c["field"] in table.key]
+    return _compact({"schema": {"type": "struct", "fields": fields}, "payload": key})
+
+
+def _envelope_schema(prefix: str, table: Table) -> Row:
+    rows = [
+        {"type": "struct", "fields": table.columns, "optional": True, "field": image}
+        for image in ("before", "after")
+    ]
+    source = {
+        "type": "struct",
+        "fields": [{"type": "string", "optional": True, "field": n} for n in _SOURCE_FIELDS],
+        "field": "source",
+    }
+    name = f"{prefix}.public.{table.name}.Envelope"
+    return {"type": "struct", "fields": [*rows, source], "name": name, "optional": False}
+
+
+def _compact(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"))
