@@ -139,10 +139,13 @@ class KafkaAdmin:
         found = self._metadata().topics
         return {name: len(topic.partitions) for name, topic in sorted(found.items())}
 
-    def create_topic(self, name: str, *, partitions: int = 1) -> None:
+    def create_topic(
+        self, name: str, *, partitions: int = 1, config: Mapping[str, str] | None = None
+    ) -> None:
         """Create a topic if it does not exist yet."""
         if name not in self.topics():
-            pending = self.admin.create_topics([NewTopic(name, partitions, 1)])
+            topic = NewTopic(name, partitions, 1, config=dict(config or {}))
+            pending = self.admin.create_topics([topic])
             self._await(pending[name])
 
     def delete_topic(self, name: str) -> None:

@@ -33,12 +33,13 @@ class Registration:
     """One connector as Connect takes it.
 
     Attributes:
-        topics: Topics with one partition that have to exist before the connector starts.
+        topics: Topics with one partition that have to exist before the connector starts, each
+            with its topic configuration.
     """
 
     name: str
     config: Mapping[str, str]
-    topics: tuple[str, ...]
+    topics: Mapping[str, Mapping[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +121,7 @@ def _channels(source: SourceConfig, surroundings: Surroundings) -> dict[str, str
     return config | {"notification.sink.topic.name": notifications}
 
 
-def _control_topics(source: SourceConfig) -> tuple[str, ...]:
+def _control_topics(source: SourceConfig) -> dict[str, dict[str, str]]:
     # Made before the connector, so that a reader finds them all from the start, and with one
     # partition whatever the number of the data topics is: their order matters.
     kafka = source.kafka
@@ -132,4 +133,7 @@ def _control_topics(source: SourceConfig) -> tuple[str, ...]:
         kafka.signals,
         kafka.schema_changes if with_schema_changes else None,
     )
-    return tuple(topic for topic in named if topic is not None)
+    # The connector needs its whole history at each start.
+    forever = {"retention.ms": "-1", "retention.bytes": "-1"}
+    history = {} if kafka.schema_history is None else {kafka.schema_history: forever}
+    return {topic: {} for topic in named if topic is not None} | history

@@ -90,8 +90,8 @@ class StackStart:
             Surroundings(bootstrap, self.home.secrets, data_partitions),
         )
         admin = kafka_admin(bootstrap)
-        for topic in registration.topics:
-            admin.create_topic(topic)
+        for topic, config in registration.topics.items():
+            admin.create_topic(topic, config=config)
         api = ConnectApi(f"http://{LOOPBACK}:{self.state.ports['connect']}")
         wait_until(
             lambda: _register(api, registration),

@@ -8,6 +8,7 @@ the right to pass closed folders (CAP_DAC_OVERRIDE), since LAKEHOUSE_HOME may be
 from __future__ import annotations
 
 import os
+import pwd
 import shutil
 import subprocess
 from pathlib import Path
@@ -20,17 +21,7 @@ from infra.servers.server import Server
 from infra.setup import layout
 from infra.sources import ADMIN, Database, Engine
 
-_NOBODY = 65_534
-_AS_NOBODY = (
-    "setpriv",
-    # Else access(2), with which PostgreSQL looks at its own programs, ignores the capability.
-    "--securebits=+no_setuid_fixup",
-    f"--reuid={_NOBODY}",
-    f"--regid={_NOBODY}",
-    "--clear-groups",
-    "--inh-caps=+dac_override",
-    "--ambient-caps=+dac_override",
-)
+_SETPRIV = "setpriv"
 _SETTINGS = (
     f"listen_addresses={LOOPBACK}",
     "unix_socket_directories=",
@@ -75,13 +66,33 @@ def _probe(admin: Database) -> None:
 def _user_change() -> tuple[str, ...]:
     if os.geteuid() != 0:
         return ()
-    if shutil.which(_AS_NOBODY[0]) is None:
+    if shutil.which(_SETPRIV) is None:
         raise StackError(
-            "PostgreSQL does not run as root and 'setpriv' (util-linux) was not found on PATH: "
-            "expected it, to start PostgreSQL as another user; install util-linux, or run "
+            f"PostgreSQL does not run as root and {_SETPRIV!r} (util-linux) was not found on "
+            "PATH: expected it, to start PostgreSQL as another user; install util-linux, or run "
             "lakehouse as an ordinary user"
         )
-    return _AS_NOBODY
+    nobody = _nobody()
+    return (
+        _SETPRIV,
+        # Else access(2), with which PostgreSQL looks at its own programs, ignores the capability.
+        "--securebits=+no_setuid_fixup",
+        f"--reuid={nobody.pw_uid}",
+        f"--regid={nobody.pw_gid}",
+        "--clear-groups",
+        "--inh-caps=+dac_override",
+        "--ambient-caps=+dac_override",
+    )
+
+
+def _nobody() -> pwd.struct_passwd:
+    try:
+        return pwd.getpwnam("nobody")
+    except KeyError as missing:
+        raise StackError(
+            "PostgreSQL does not run as root and there is no user 'nobody': expected it, to "
+            "start PostgreSQL as that user; add it, or run lakehouse as an ordinary user"
+        ) from missing
 
 
 def _prepare(home: StackHome, data: Path) -> None:
@@ -95,7 +106,8 @@ def _prepare(home: StackHome, data: Path) -> None:
     shutil.rmtree(fresh, ignore_errors=True)
     fresh.mkdir(mode=0o700)
     if os.geteuid() == 0:
-        os.chown(fresh, _NOBODY, _NOBODY)
+        nobody = _nobody()
+        os.chown(fresh, nobody.pw_uid, nobody.pw_gid)
     _initialise(home, fresh)
     fresh.rename(data)
 

@@ -1,0 +1,82 @@
+"""One stack for all tests of this folder: Kafka, Connect and the three sample databases.
+
+It starts once per test run, since that costs half a minute. Tests may write to it, each to rows
+of its own; a test that needs Airflow asks for `airflow`, which is added to the same stack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from infra.clients import kafka_admin, run_sql
+from infra.connect_api import ConnectApi
+from infra.home import StackHome
+from infra.sources import Database
+from infra.stack import running_stack, up
+from infra.state import AirflowAddress, StackState, read_state
+from lakehouse.config import Settings, SourceConfig, load_source
+from tests.stack.messages import KafkaReader
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True)
+class Stack:
+    """The running stack as tests use it; addresses are read anew, since a test restarts it."""
+
+    settings: Settings
+
+    @property
+    def home(self) -> StackHome:
+        return StackHome(self.settings.home)
+
+    @property
+    def state(self) -> StackState:
+        return read_state(self.home)
+
+    @property
+    def kafka(self) -> KafkaReader:
+        return KafkaReader(self.state.kafka)
+
+    @property
+    def connect(self) -> ConnectApi:
+        return ConnectApi(self.state.connect)
+
+    def database(self, source: str) -> Database:
+        return self.state.sources[source]
+
+    def source(self, name: str) -> SourceConfig:
+        return load_source(name, self.settings)
+
+    def topics(self) -> dict[str, int]:
+        return kafka_admin(self.state.kafka).topics()
+
+    def run(self, source: str, *statements: str) -> None:
+        """Run statements as one transaction."""
+        run_sql(self.database(source), f"BEGIN; {'; '.join(statements)}; COMMIT")
+
+
+def settings_of(home: Path) -> Settings:
+    return Settings.from_environment(
+        {"LAKEHOUSE_HOME": str(home), "LAKEHOUSE_SOURCES": str(REPOSITORY / "dags" / "sources")}
+    )
+
+
+@pytest.fixture(scope="session")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    """The shared stack, without Airflow."""
+    settings = settings_of(tmp_path_factory.mktemp("stack"))
+    with running_stack(settings, airflow=False):
+        yield Stack(settings)
+
+
+@pytest.fixture(scope="session")
+def airflow(stack: Stack) -> AirflowAddress:
+    """Airflow, added to the shared stack."""
+    state = up(stack.settings, airflow=True)
+    assert state.airflow is not None
+    return state.airflow

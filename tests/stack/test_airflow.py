@@ -1,0 +1,98 @@
+"""Airflow in the stack: it is healthy, its login works, and its tasks find their way."""
+
+from __future__ import annotations
+
+import json
+import stat
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from infra.airflow import environment
+from infra.home import StackHome
+from infra.state import AirflowAddress
+from infra.stopping import living_servers
+from lakehouse.config import load_sources
+from tests.stack.conftest import Stack, settings_of
+from tests.stack.test_lifecycle import listening_addresses
+
+DEADLINE_S = 90
+COMPONENTS = {
+    "airflow_api_server",
+    "airflow_scheduler",
+    "airflow_dag_processor",
+    "airflow_triggerer",
+}
+
+
+def call(url: str, *, body: dict | None = None, token: str | None = None) -> dict:
+    headers = {"Content-Type": "application/json"}
+    if token is not None:
+        headers["Authorization"] = f"Bearer {token}"
+    data = None if body is None else json.dumps(body).encode()
+    with urllib.request.urlopen(urllib.request.Request(url, data, headers), timeout=30) as answer:
+        return json.loads(answer.read())
+
+
+@pytest.fixture(scope="module")
+def token(airflow: AirflowAddress) -> str:
+    password = json.loads(Path(airflow.password_file).read_text())[airflow.user]
+    login = {"username": airflow.user, "password": password}
+    return call(f"{airflow.url}/auth/token", body=login)["access_token"]
+
+
+def test_all_components_are_healthy(airflow: AirflowAddress):
+    health = call(f"{airflow.url}/api/v2/monitor/health")
+    assert {name: part["status"] for name, part in health.items()} == {
+        "metadatabase": "healthy",
+        "scheduler": "healthy",
+        "triggerer": "healthy",
+        "dag_processor": "healthy",
+    }
+
+
+def test_a_wrong_password_is_refused(airflow: AirflowAddress):
+    login = {"username": airflow.user, "password": "guessed"}
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        call(f"{airflow.url}/auth/token", body=login)
+    assert refused.value.code == 401
+    refused.value.close()
+
+
+def test_each_source_has_its_dag(stack: Stack, airflow: AirflowAddress, token: str):
+    wanted = {f"ingest_{source.name}" for source in load_sources(stack.settings)}
+    deadline = time.monotonic() + DEADLINE_S
+    while True:
+        dags = call(f"{airflow.url}/api/v2/dags?exclude_stale=true", token=token)["dags"]
+        if wanted <= {dag["dag_id"] for dag in dags}:
+            break
+        assert time.monotonic() < deadline, dags
+    errors = call(f"{airflow.url}/api/v2/importErrors", token=token)
+    assert errors["import_errors"] == []
+
+
+def test_airflow_listens_on_loopback_only(stack: Stack, airflow: AirflowAddress):
+    living = living_servers(stack.home)
+    assert set(living) >= COMPONENTS
+    pids = set().union(*(living[name] for name in COMPONENTS))
+    port = int(airflow.url.rpartition(":")[2])
+    assert listening_addresses(pids) == {("127.0.0.1", port)}
+
+
+def test_logins_of_airflow_are_closed_to_others(stack: Stack, airflow: AirflowAddress):
+    files = (stack.home.airflow / "airflow.cfg", Path(airflow.password_file))
+    assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
+
+
+def test_tasks_find_the_connections_of_the_toml_files(tmp_path: Path):
+    settings = settings_of(tmp_path)
+    found = environment(StackHome(tmp_path), settings, load_sources(settings), "127.0.0.1:9092")
+    assert json.loads(found["AIRFLOW_CONN_KAFKA_SHOP"])["extra"] == {
+        "bootstrap.servers": "127.0.0.1:9092"
+    }
+    assert json.loads(found["AIRFLOW_CONN_SPARK_DEFAULT"])["host"] == "local[2]"
+    assert found["LAKEHOUSE_HOME"] == str(tmp_path)
+    assert found["LAKEHOUSE_SOURCES"] == str(settings.sources)
