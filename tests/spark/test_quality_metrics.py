@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -159,7 +160,7 @@ def bronze_failed(
         land_row(source, ["a"], 100, "earlier", 1),
         replace(
             land_row(source, ["a"], 200, "run", 5),
-            counts='{"topics": {"%s": {"0": 3}}}' % topic_of(source, "a"),
+            counts=json.dumps({"topics": {topic_of(source, "a"): {"0": 3}}}),
         ),
     ]
     landed = landed_ranges(rows, "run", STARTED)

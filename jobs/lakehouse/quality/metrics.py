@@ -79,13 +79,9 @@ def measure_bronze(spark: SparkSession, source: str, landed: LandedRanges) -> Da
     own = (F.col("run_id") == landed.run_id) & (F.col("landed_at") >= F.lit(landed.since))
     names = ("topic", "partition", "offset", "topic_id")
     missing = reduce(Column.__or__, (F.col(name).isNull() for name in names))
-    # A topic created again has offsets of its own: they are no duplicates of the old topic's.
-    known = reduce(
-        Column.__or__, (F.col("topic_id") == text for text in {r.topic_id for r in landed.ranges})
-    )
     return (
         spark.table(full_name(bronze_table(source)))
-        .where((in_range | own) & (known | F.col("topic_id").isNull()))
+        .where(in_range | own)
         .select(
             _place("topic", "partition").alias("subject"),
             F.col("offset").alias("h1"),

@@ -1,0 +1,155 @@
+"""Schema change events: read, folded into versions, and measured for their suite."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from expectations import SUITES
+from lakehouse.config import parse_source
+from lakehouse.names import TableIdentity
+from lakehouse.quality.ddl import SchemaEvent, SchemaMessage, measure_events, parse_event
+from lakehouse.quality.judgement import judge
+from lakehouse.quality.version_rows import LandedSchemas, ddl_rows
+
+SHOP = parse_source('connector = "mysql"\ntopic_prefix = "shop"\n', "shop")
+
+
+def column(name: str, kind: str = "INT", **more: object) -> dict[str, object]:
+    return {
+        "name": name,
+        "typeName": kind,
+        "typeExpression": kind,
+        "charsetName": None,
+        "length": None,
+        "scale": None,
+        "optional": True,
+        "comment": None,
+        "defaultValueExpression": None,
+        "enumValues": None,
+        **more,
+    }
+
+
+def change(kind: str, *columns: dict[str, object], key: tuple[str, ...] = ("id",)) -> dict:
+    table = {"primaryKeyColumnNames": list(key), "columns": list(columns)} if columns else None
+    return {"type": kind, "id": '"shop"."orders"', "table": table}
+
+
+def event(
+    offset: int, *changes: dict, ddl: str = "ALTER TABLE orders …", **more: object
+) -> SchemaEvent:
+    document = {"source": {}, "ddl": ddl, "tableChanges": list(changes)}
+    message = SchemaMessage("shop", 0, offset, f"{offset:010d}", json.dumps(document))
+    fields = {name: getattr(message, name) for name in SchemaMessage.__dataclass_fields__}
+    return parse_event(SchemaMessage(**{**fields, **more}), "mysql")
+
+
+def kinds(*events: SchemaEvent) -> list[tuple[str, ...]]:
+    landed = LandedSchemas({}, {}, events, ())
+    return [row.change_kinds for row in ddl_rows(SHOP, "run", landed)]
+
+
+ID, NAME = column("id", optional=False), column("name", "VARCHAR", length=10)
+CREATED = event(1, change("CREATE", ID, NAME))
+
+
+def test_an_event_gives_the_whole_table_with_its_identity() -> None:
+    (table,) = CREATED.changes
+
+    assert table.identity == TableIdentity("shop", None, "orders")
+    assert [(c.name, c.type_text, c.key) for c in table.columns] == [
+        ("id", "INT", True),
+        ("name", "VARCHAR(10)", False),
+    ]
+
+
+CASES = {
+    "add_column": (ID, NAME, column("age")),
+    "drop_column": (ID,),
+    "reorder_columns": (NAME, ID),
+    "widen_type": (ID, NAME | {"length": 20}),
+    "narrow_type": (ID, NAME | {"length": 5}),
+    "change_type": (ID, NAME | {"typeExpression": "TEXT", "length": None}),
+    "nullability": (ID, NAME | {"optional": False}),
+    "default": (ID, NAME | {"defaultValueExpression": "'x'"}),
+    "character_set": (ID, NAME | {"charsetName": "utf8mb4"}),
+    "comment": (ID, NAME | {"comment": "a name"}),
+    "enum_values": (ID, NAME | {"enumValues": ["a", "b"]}),
+}
+
+
+@pytest.mark.parametrize("kind", CASES)
+def test_a_change_has_its_kind(kind: str) -> None:
+    changed = event(2, change("ALTER", *CASES[kind]))
+
+    assert kinds(CREATED, changed) == [("create_table",), (kind,)]
+
+
+def test_a_changed_key_has_its_kind() -> None:
+    changed = event(2, change("ALTER", ID, NAME, key=("id", "name")))
+
+    assert kinds(CREATED, changed)[1] == ("primary_key",)
+
+
+def test_a_dropped_and_created_table_are_versions_and_repeats_are_none() -> None:
+    events = (
+        event(0, change("DROP"), ddl="DROP TABLE IF EXISTS orders"),
+        CREATED,
+        event(2, change("CREATE", ID, NAME)),
+        event(3, change("DROP")),
+        event(4, change("CREATE", ID)),
+    )
+
+    assert kinds(*events) == [("create_table",), ("drop_table",), ("create_table",)]
+
+
+def test_a_recorded_event_gives_no_second_row() -> None:
+    landed = LandedSchemas({}, {}, (CREATED,), ())
+    rows = ddl_rows(SHOP, "run", landed)
+
+    assert len(rows) == 1
+    assert ddl_rows(SHOP, "later", LandedSchemas({}, {}, (CREATED,), rows)) == ()
+    assert (rows[0].table, rows[0].ddl, rows[0].position) == (
+        "shop__orders",
+        "ALTER TABLE orders …",
+        "0000000001",
+    )
+
+
+GOOD = event(2, change("ALTER", ID, NAME, column("age")))
+BAD = {
+    "no_malformed_records": event(2, document='{"ddl": ""}'),
+    "no_unknown_change_types": event(2, change("MOVE", ID, NAME)),
+    "no_unknown_key_columns": event(2, change("ALTER", NAME)),
+    "no_positions_going_back": event(2, change("ALTER", ID), position="0000000000"),
+    "no_messages_in_other_partitions": event(2, change("ALTER", ID), partition=1),
+}
+
+
+def failed(*events: SchemaEvent) -> list[str]:
+    findings = judge(SUITES["schema_changes"], [measure_events("shop", events)]).findings
+    return [finding.rule.name for finding in findings if not finding.success]
+
+
+def test_good_events_pass_the_suite() -> None:
+    assert failed(CREATED, GOOD) == []
+
+
+@pytest.mark.parametrize("rule", BAD)
+def test_a_bad_event_fails_its_rule(rule: str) -> None:
+    assert failed(CREATED, BAD[rule]) == [rule]
+
+
+BROKEN = [None, "", "[]", "1", "{}", '"text"', '{"source":{},"ddl":"","tableChanges":[{}]}']
+BROKEN += ['{"source":{},"ddl":"","tableChanges":[{"type":"ALTER","id":"orders","table":null}]}']
+BROKEN += ['{"source":{},"ddl":"","tableChanges":7}']
+
+
+@pytest.mark.parametrize("document", BROKEN)
+def test_a_broken_record_is_a_problem_and_never_an_error(document: str | None) -> None:
+    broken = event(2, document=document)
+
+    assert broken.problem
+    assert failed(CREATED, broken) == ["no_malformed_records"]

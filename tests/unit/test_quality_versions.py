@@ -1,0 +1,143 @@
+"""Schema versions of data events: what is new, what changed, what holds a table."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import pytest
+
+from lakehouse.config import parse_source
+from lakehouse.config.sections import SchemaChangesConfig
+from lakehouse.names import TableIdentity
+from lakehouse.plan.records import SchemaVersionRow
+from lakehouse.plan.types import Column, Kind, ValueType
+from lakehouse.quality.version_rows import LandedSchemas, data_rows
+from lakehouse.quality.versions import EVOLVE, HOLD, Judged, Version, holds, judge_versions
+
+ORDERS = TableIdentity("app", "public", "orders")
+SOURCE = parse_source('connector = "postgresql"\ntopic_prefix = "s"\n', "s")
+EVOLVING = SchemaChangesConfig()
+
+
+def column(name: str, spark: str, *, optional: bool = True, doc: str = "") -> Column:
+    return Column(name, ValueType(Kind.CAST, spark), optional, doc=doc, semantic=doc)
+
+
+ID = column("id", "int", optional=False)
+NAME = column("name", "string")
+
+
+def version(fingerprint: int, *columns: Column, key: Sequence[str] = ("id",)) -> Version:
+    at = (("s.public.orders", 0, 10 * fingerprint),)
+    return Version(ORDERS, fingerprint, columns, tuple(key), at)
+
+
+def recorded(*judged: Judged) -> list[SchemaVersionRow]:
+    landed = LandedSchemas({ORDERS: judged}, {ORDERS: "public__orders"}, (), ())
+    return list(data_rows(SOURCE, "run", landed))
+
+
+def judge(*versions: Version, config: SchemaChangesConfig = EVOLVING) -> tuple[Judged, ...]:
+    return judge_versions(versions, (), config)
+
+
+def test_the_first_version_of_a_table_is_followed() -> None:
+    (first,) = judge(version(1, ID, NAME))
+
+    assert (first.kinds, first.verdict, first.is_new) == (("create_table",), EVOLVE, True)
+
+
+CHANGES = {
+    "add_column": ((ID, NAME, column("age", "int")), EVOLVE),
+    "drop_column": ((ID,), EVOLVE),
+    "widen_type": ((column("id", "bigint", optional=False), NAME), EVOLVE),
+    "nullability": ((ID, column("name", "string", optional=False)), EVOLVE),
+    "reorder_columns": ((NAME, ID), EVOLVE),
+    "narrow_type": ((column("id", "smallint", optional=False), NAME), HOLD),
+    "change_type": ((ID, column("name", "bigint")), HOLD),
+}
+
+
+@pytest.mark.parametrize("kind", CHANGES)
+def test_a_change_is_followed_or_holds_the_table(kind: str) -> None:
+    columns, verdict = CHANGES[kind]
+    before = column("id", "int", optional=False)
+    first = version(1, before, NAME)
+
+    judged = judge(first, version(2, *columns))[1]
+
+    if kind == "narrow_type":
+        assert judged.kinds in (("change_type",), ("narrow_type",))
+    else:
+        assert judged.kinds == (kind,)
+    assert judged.verdict == verdict
+    assert bool(judged.reason) == (verdict == HOLD)
+
+
+def test_a_changed_unit_of_time_holds_although_the_type_stays() -> None:
+    micros, nanos = column("at", "bigint", doc="microseconds"), column("at", "bigint", doc="nanos")
+
+    assert judge(version(1, ID, micros), version(2, ID, nanos))[1].verdict == HOLD
+
+
+def test_a_changed_key_holds() -> None:
+    judged = judge(version(1, ID, NAME), version(2, ID, NAME, key=("id", "name")))[1]
+
+    assert judged.kinds == ("primary_key",)
+    assert judged.reason == "silver cannot follow: primary_key (id → id, name)"
+
+
+def test_nothing_is_judged_behind_a_hold() -> None:
+    versions = (version(1, ID), version(2, column("id", "string")), version(3, ID, NAME))
+
+    assert [judged.verdict for judged in judge(*versions)] == [EVOLVE, HOLD]
+
+
+@pytest.mark.parametrize(
+    ("config", "reason"),
+    [
+        (
+            SchemaChangesConfig(mode="fail"),
+            "mode 'fail' follows no change: add_column (name string)",
+        ),
+        (
+            SchemaChangesConfig(require_approval=("add_column",)),
+            "needs approval: add_column (name string)",
+        ),
+    ],
+)
+def test_modes_hold_what_evolve_would_follow(config: SchemaChangesConfig, reason: str) -> None:
+    judged = judge(version(1, ID), version(2, ID, NAME), config=config)[1]
+
+    assert (judged.verdict, judged.reason) == (HOLD, reason)
+
+
+def test_a_recorded_version_keeps_its_decision_and_is_compared_with() -> None:
+    rows = recorded(*judge(version(1, ID), version(2, ID, NAME)))
+
+    judged = judge_versions(
+        (version(2, ID, NAME), version(3, ID, NAME, column("age", "int"))), rows, EVOLVING
+    )
+
+    assert [j.is_new for j in judged] == [False, True]
+    assert judged[1].kinds == ("add_column",)
+
+
+def test_holds_are_read_from_the_newest_row_of_each_version() -> None:
+    rows = recorded(*judge(version(1, ID), version(2, column("id", "string"))))
+    fields = {name: getattr(rows[1], name) for name in SchemaVersionRow.__dataclass_fields__}
+    approved = SchemaVersionRow(**{**fields, "verdict": EVOLVE, "decision": "a person"})
+
+    assert holds(rows) == {ORDERS: {2: rows[1].reason}}
+    assert holds([*rows, approved]) == {}
+
+
+def test_a_row_names_where_the_version_starts() -> None:
+    (row,) = recorded(*judge(version(7, ID, NAME)))
+
+    assert (row.topic, row.partition, row.offset) == ("s.public.orders", 0, 70)
+    assert json.loads(row.identity) == ["app", "public", "orders"]
+    assert [c["name"] for c in json.loads(row.columns) if not c["optional"]] == ["id"]
+    assert row.recorded_at <= datetime.now(UTC)
