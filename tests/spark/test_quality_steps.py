@@ -1,0 +1,166 @@
+"""The steps check and validate in whole runs: recorded, judged, reported, held, never skipped."""
+
+from __future__ import annotations
+
+import json
+import re
+import uuid
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from lakehouse.config import Settings, parse_source
+from lakehouse.errors import StepFailed
+from lakehouse.plan.records import RESULTS, RUNS, SCHEMA_VERSIONS, STEPS
+from lakehouse.quality.judgement import Verdict
+from lakehouse.quality.summary import list_tables, summarise_validation
+from lakehouse.spark.ledger import Ledger
+from lakehouse.steps import validate
+from lakehouse.steps.context import StepContext, StepOutcome
+from lakehouse.steps.runner import execute
+from tests.spark.quality_tables import run_row
+from tests.support.debezium import Postgres, Table, column
+
+Runs = Callable[[Postgres, Path], dict[str, StepOutcome]]
+
+
+def orders() -> Table:
+    return Table("orders", [column("id", "int32", optional=False), column("name", "string")])
+
+
+def context_of(
+    spark: SparkSession, settings: Settings, name: str, archive: Path | None = None
+) -> StepContext:
+    return StepContext(
+        source=parse_source(f'connector = "postgresql"\ntopic_prefix = "{name}"\n', name),
+        settings=settings,
+        spark=spark,
+        ledger=Ledger(settings),
+        run_id=f"run_{uuid.uuid4().hex[:8]}",
+        run_started=datetime.now(UTC),
+        archive=archive,
+    )
+
+
+def run_all(context: StepContext) -> dict[str, StepOutcome]:
+    return {step: execute(step, context) for step in STEPS}
+
+
+def test_a_run_is_judged_recorded_and_reported(
+    spark: SparkSession, settings: Settings, tmp_path: Path
+) -> None:
+    source, table = Postgres("qone"), orders()
+    source.snapshot(table, [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}])
+    source.transact((table, "u", {"id": 1, "name": "a"}, {"id": 1, "name": "c"}))
+    context = context_of(spark, settings, "qone", source.archive(tmp_path / "one"))
+
+    outcomes = run_all(context)
+
+    silver = "silver_qone.public__orders"
+    assert [outcome.status for outcome in outcomes.values()] == ["succeeded"] * 5
+    assert outcomes["validate"].detail["verdicts"] == {silver: "passed"}
+    assert outcomes["validate"].exit_code == 0
+    results = context.ledger.rows(RESULTS, source="qone")
+    assert {row.suite for row in results} == {"silver", "bronze"}
+    assert all(row.success for row in results)
+    versions = context.ledger.rows(SCHEMA_VERSIONS, source="qone")
+    assert [(row.table, row.change_kinds) for row in versions] == [
+        ("public__orders", ("create_table",))
+    ]
+    page = Path(str(outcomes["validate"].detail["report"]))
+    assert "passed" in page.read_text(encoding="utf-8")
+    assert (page.parents[1] / "docs" / "index.html").is_file()
+    summary = summarise_validation(context.ledger, "qone", None)
+    assert (summary.verdict, summary.verdicts) == (Verdict.PASSED, {silver: "passed"})
+    assert summary.conservation["landed"] > 0
+    (state,) = list_tables(context.ledger, "qone", None)
+    assert (state.silver, state.state, state.cut_id) == (silver, "live", summary.cut_id)
+
+    again = run_all(context_of(spark, settings, "qone", tmp_path / "one"))
+
+    assert again["validate"].detail["verdict"] == "no data"
+    assert again["check"].counts["schema_versions"] == 0
+    assert len(context.ledger.rows(SCHEMA_VERSIONS, source="qone")) == 1
+
+
+def test_an_added_column_is_recorded_and_a_changed_type_holds_its_table(
+    spark: SparkSession, settings: Settings, tmp_path: Path
+) -> None:
+    source, table = Postgres("qtwo"), orders()
+    source.snapshot(table, [{"id": 1, "name": "a"}])
+    table.columns.append(column("age", "int32"))
+    source.transact((table, "c", None, {"id": 2, "name": "b", "age": 3}))
+    table.columns[1] = column("name", "int32")
+    source.transact((table, "c", None, {"id": 3, "name": 7, "age": 3}))
+    context = context_of(spark, settings, "qtwo", source.archive(tmp_path / "two"))
+
+    outcome = execute("land", context) and execute("check", context)
+
+    assert outcome.status == "succeeded"
+    held = outcome.detail["held"]["public__orders"]
+    assert held["reason"] == "silver cannot follow: change_type (name string → int)"
+    assert held["from"] == [{"topic": "qtwo.public.orders", "partition": 0, "offset": 2}]
+    rows = sorted(context.ledger.rows(SCHEMA_VERSIONS, source="qtwo"), key=lambda r: r.offset)
+    assert [(row.change_kinds, row.verdict) for row in rows] == [
+        (("create_table",), "evolve"),
+        (("add_column",), "evolve"),
+        (("change_type",), "hold"),
+    ]
+
+
+def test_without_a_staged_cut_nothing_is_validated_and_the_report_says_so(
+    spark: SparkSession, settings: Settings
+) -> None:
+    context = context_of(spark, settings, "qthree")
+
+    with pytest.raises(StepFailed, match="no row of apply"):
+        validate.run(context)
+
+    report = settings.home / "reports" / "qthree" / "latest" / "report.json"
+    assert json.loads(report.read_text(encoding="utf-8"))["verdict"] == "error"
+
+
+def test_a_validation_that_crashes_is_an_error_and_never_passed(
+    spark: SparkSession, settings: Settings
+) -> None:
+    context = context_of(spark, settings, "qfour")
+    table = {
+        "identity": [None, "public", "gone"],
+        "silver": "silver_qfour.public__gone",
+        "state": "silver_qfour.public__gone__state",
+        "changed": True,
+        "snapshot": 1,
+        "state_snapshot": None,
+        "key": ["id"],
+        "cdc": "_cdc",
+        "rows": 0,
+        "upserts": 0,
+        "deletes": 0,
+        "truncated": False,
+        "unresolved": {},
+        "required": [],
+    }
+    detail: dict[str, object] = {
+        "branch": "staging_gone",
+        "token": 1,
+        "cut_id": "00000001",
+        "base_cut": "",
+        "offsets": "{}",
+        "position": "",
+        "transactions": 0,
+        "tables": [table],
+        "excluded": {},
+        "findings": [],
+    }
+    context.ledger.append(RUNS, [run_row("qfour", "apply", context.run_id, detail)])
+
+    with pytest.raises(Exception, match="TABLE_OR_VIEW_NOT_FOUND"):
+        execute("validate", context)
+
+    summary = summarise_validation(context.ledger, "qfour", None)
+    assert summary.verdict is Verdict.ERROR
+    assert re.match("not validated: validate failed", summary.message)
+    assert summary.verdict.exit_code == 2
