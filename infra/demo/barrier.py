@@ -22,10 +22,12 @@ from lakehouse.config import SourceConfig
 from lakehouse.names import parse_table, topic_of
 
 _DEADLINE_S = 180.0
+# A barrier that has not come by now may never come, see `pass_one`.
+_PATIENCE_S = 8.0
 _POLL_S = 0.2
 
-# What a message's payload answers; None goes on to the next message.
-Answer = Callable[[Mapping[str, object]], str | None]
+# Whether a message's payload is the awaited one.
+Answer = Callable[[Mapping[str, object]], bool]
 
 
 @dataclass(slots=True)
@@ -40,57 +42,75 @@ class Barrier:
     database: Database
     bootstrap_servers: str
     cancelled: threading.Event
-    _number: int = field(default=0, init=False)
+    _written: int = field(default=0, init=False)
+    _streamed: int = field(default=0, init=False)
+    _ended: int = field(default=0, init=False)
     _next_offsets: dict[str, int] = field(default_factory=dict, init=False)
 
     def pass_one(self) -> float:
         """Write a barrier and return when all changes before it can be landed.
 
+        A barrier of the time before the source snapshot does not count: PostgreSQL's connector
+        reads it before other tables, and MySQL's leaves the signal table out.
+
         Returns:
             How many seconds that took.
 
         Raises:
-            StackError: It did not come out of Kafka in time.
+            StackError: None came out of Kafka in time.
         """
         begun = time.monotonic()
-        # A barrier that the source snapshot reads says nothing of the tables it reads later.
-        while self._operation_of(self._write(), begun + _DEADLINE_S) == "r":
-            pass
-        if transactions := self.source.kafka.transactions:
-            self._await(transactions, self._end, begun + _DEADLINE_S)
+        first = self._written + 1
+        self._write()
+        while not self._await(self._signal_topic, self._is_streamed(first), _PATIENCE_S):
+            if time.monotonic() > begun + _DEADLINE_S:
+                raise self._late(self._signal_topic)
+            self._write()
+        transactions = self.source.kafka.transactions
+        if transactions and not self._await(transactions, self._is_last_end, _DEADLINE_S):
+            raise self._late(transactions)
         return time.monotonic() - begun
 
     @property
     def _table(self) -> str:
         return self.source.control_tables[0]
 
-    def _write(self) -> str:
-        self._number += 1
-        barrier = f"barrier-{self._number}"
+    @property
+    def _signal_topic(self) -> str:
+        connector = self.source.connector
+        return topic_of(parse_table(self._table, connector), self.source.topic_prefix, connector)
+
+    def _write(self) -> None:
+        self._written += 1
+        barrier = f"barrier-{self._written}"
         data = json.dumps({"message": barrier})
         run_sql(
             self.database,
             f"INSERT INTO {self._table} (id, type, data) VALUES ('{barrier}', 'log', '{data}')",
         )
-        return barrier
 
-    def _operation_of(self, barrier: str, deadline: float) -> str:
-        def operation(payload: Mapping[str, object]) -> str | None:
+    def _is_streamed(self, first: int) -> Answer:
+        """Whether the event is a streamed barrier with this number or a higher one."""
+
+        def is_streamed(payload: Mapping[str, object]) -> bool:
             after = payload.get("after")
-            is_it = isinstance(after, Mapping) and after.get("id") == barrier
-            return str(payload.get("op")) if is_it else None
+            if payload.get("op") != "c" or not isinstance(after, Mapping):
+                return False
+            self._streamed += 1
+            return int(str(after.get("id")).removeprefix("barrier-")) >= first
 
-        connector = self.source.connector
-        identity = parse_table(self._table, connector)
-        topic = topic_of(identity, self.source.topic_prefix, connector)
-        return self._await(topic, operation, deadline)
+        return is_streamed
 
-    def _end(self, payload: Mapping[str, object]) -> str | None:
+    def _is_last_end(self, payload: Mapping[str, object]) -> bool:
+        """Whether the transaction of every barrier that was read so far has ended."""
         is_end = payload.get("status") == "END"
-        return "END" if is_end and self._table in json.dumps(payload["data_collections"]) else None
+        if is_end and self._table in json.dumps(payload["data_collections"]):
+            self._ended += 1
+        return self._ended >= self._streamed
 
-    def _await(self, topic: str, answer: Answer, deadline: float) -> str:
-        """Read a topic on from where the last wait ended, until a message has an answer."""
+    def _await(self, topic: str, answer: Answer, seconds: float) -> bool:
+        """Read a topic on from where the last wait ended; whether a message answered in time."""
+        deadline = time.monotonic() + seconds
         consumer = Consumer(
             {
                 "bootstrap.servers": self.bootstrap_servers,
@@ -101,27 +121,31 @@ class Barrier:
         )
         try:
             while topic not in kafka_admin(self.bootstrap_servers).topics():
-                self._wait(topic, deadline)
+                if self._is_over(deadline):
+                    return False
             consumer.assign([TopicPartition(topic, 0, self._next_offsets.get(topic, 0))])
             while True:
                 message = consumer.poll(_POLL_S)
                 if message is None or message.error():
-                    self._wait(topic, deadline)
+                    if self._is_over(deadline):
+                        return False
                     continue
                 self._next_offsets[topic] = (message.offset() or 0) + 1
-                if found := answer(_payload(message.value())):
-                    return found
+                if answer(_payload(message.value())):
+                    return True
         finally:
             consumer.close()
 
-    def _wait(self, topic: str, deadline: float) -> None:
+    def _is_over(self, deadline: float) -> bool:
         if self.cancelled.wait(_POLL_S):
             raise StackError(f"Wait for source {self.source.name!r} cancelled")
-        if time.monotonic() > deadline:
-            raise StackError(
-                f"Source {self.source.name!r}: its barrier did not reach topic {topic!r} within "
-                f"{_DEADLINE_S:.0f} s: expected the connector to run; see `lakehouse status`"
-            )
+        return time.monotonic() > deadline
+
+    def _late(self, topic: str) -> StackError:
+        return StackError(
+            f"Source {self.source.name!r}: its barrier did not reach topic {topic!r} within "
+            f"{_DEADLINE_S:.0f} s: expected the connector to run; see `lakehouse status`"
+        )
 
 
 def _payload(value: bytes | None) -> Mapping[str, object]:
