@@ -154,8 +154,10 @@ def _request(
         headers["Authorization"] = f"Bearer {token}"
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(url, method=method, data=data, headers=headers)
+    # Airflow is on this machine: a proxy of the environment is not asked.
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
-        with urllib.request.urlopen(request, timeout=_TIMEOUT_S) as answer:
+        with opener.open(request, timeout=_TIMEOUT_S) as answer:
             found: dict[str, object] = json.loads(answer.read() or b"{}")
             return found
     except urllib.error.HTTPError as refused:

@@ -86,7 +86,7 @@ def _compare_table(
     columns, actual = _silver_rows(catalog, silver, snapshots[silver], table)
     wrong = [
         *_column_differences(table, columns),
-        *_row_differences(table.key, expected, actual),
+        *row_differences(table.key, expected, actual),
         *([f"excluded: {excluded[silver]}"] if silver in excluded else []),
     ]
     return TableComparison(
@@ -115,7 +115,14 @@ def _column_differences(table: SourceTable, columns: Iterable[str]) -> list[str]
     return sorted(missing) + sorted(extra)
 
 
-def _row_differences(key: tuple[str, ...], expected: list[Row], actual: list[Row]) -> list[str]:
+def row_differences(key: tuple[str, ...], expected: list[Row], actual: list[Row]) -> list[str]:
+    """Every key that differs, as a sentence that names it.
+
+    Args:
+        key: The key's columns.
+        expected: The database's rows, in canonical form.
+        actual: Silver's.
+    """
     by_key = {_key(row, key): row for row in expected}
     counts = Counter(_key(row, key) for row in actual)
     found = {_key(row, key): row for row in actual}
