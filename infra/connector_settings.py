@@ -55,6 +55,7 @@ COMMON = (
     Setting("snapshot.mode", "initial", "Rows older than the log are read once."),
     Setting("heartbeat.interval.ms", "5000", "Stream time goes on while a source is quiet."),
     Setting("poll.interval.ms", "100", "Short runs see an event sooner."),
+    Setting("signal.poll.interval.ms", "1000", "A signal is seen within a second."),
     Setting("notification.enabled.channels", "sink", "Progress of snapshots can be followed."),
     Setting("topic.creation.default.replication.factor", "1", "The stack has one broker."),
     Setting("topic.creation.default.cleanup.policy", "delete", "Every event stays readable."),

@@ -114,6 +114,7 @@ def _channels(source: SourceConfig, surroundings: Surroundings) -> dict[str, str
     if source.kafka.signals:
         channels.append("kafka")
         config["signal.kafka.topic"] = source.kafka.signals
+        config["signal.kafka.groupId"] = source.kafka.signals
         config["signal.kafka.bootstrap.servers"] = surroundings.bootstrap_servers
     if channels:
         config["signal.enabled.channels"] = ",".join(channels)

@@ -13,7 +13,7 @@ from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from infra.errors import StackError
+from infra.errors import NotReady, StackError
 from infra.home import StackHome
 from infra.ports import LOOPBACK, choose_ports, remembered_ports, write_ports
 from infra.processes import is_running
@@ -183,6 +183,8 @@ def _start_parts(start: StackStart, settings: Settings, selection: _Selection) -
             # Without effect when all is done; else threads that still wait end now.
             start.cancelled.set()
     failures = [failure for part in finished if (failure := part.exception()) is not None]
+    if failures and isinstance(failures[0], NotReady):
+        raise StackError(f"A server stopped answering while starting: {failures[0]}")
     if failures:
         raise failures[0]
 

@@ -9,18 +9,18 @@ from dataclasses import dataclass, field, replace
 
 from infra.clients import kafka_admin
 from infra.connect_api import ConnectApi
-from infra.errors import NotReady
+from infra.connectors import ConnectorStart
 from infra.home import StackHome, write_private
 from infra.ports import LOOPBACK
 from infra.processes import is_running
 from infra.provisioning import owner_login, provision
-from infra.registrations import SECRETS_FILE, Registration, Surroundings, plan_registration
+from infra.registrations import SECRETS_FILE, Surroundings, plan_registration
 from infra.servers.server import Server, start_server, wait_until
 from infra.sources import DEBEZIUM, SampleSource
 from infra.state import StackState
 from lakehouse.config import SourceConfig
 
-_CONNECTOR_DEADLINE_S = 60
+_ANSWER_S = 60
 
 
 @dataclass(slots=True)
@@ -89,23 +89,13 @@ class StackStart:
             self.state.sources[source.name],
             Surroundings(bootstrap, self.home.secrets, data_partitions),
         )
-        admin = kafka_admin(bootstrap)
-        for topic, config in registration.topics.items():
-            admin.create_topic(topic, config=config)
-        api = ConnectApi(f"http://{LOOPBACK}:{self.state.ports['connect']}")
-        wait_until(
-            lambda: _register(api, registration),
-            what=f"registration of connector {registration.name}",
-            deadline_s=_CONNECTOR_DEADLINE_S,
-            cancelled=self.cancelled,
-        )
-        wait_until(
-            lambda: _running(api, registration.name),
-            what=f"connector {registration.name}",
-            deadline_s=_CONNECTOR_DEADLINE_S,
-            cancelled=self.cancelled,
-            log=self.home.log("connect"),
-        )
+        ConnectorStart(
+            ConnectApi(f"http://{LOOPBACK}:{self.state.ports['connect']}"),
+            kafka_admin(bootstrap),
+            registration,
+            self.cancelled,
+            self.home.log("connect"),
+        ).run()
         self.report(f"connector {registration.name} runs")
 
     def write_connector_secrets(self) -> None:
@@ -116,22 +106,15 @@ class StackStart:
     def stop_other_connectors(self, wanted: tuple[str, ...]) -> None:
         """Stop connectors of an earlier start whose database is not started this time."""
         api = ConnectApi(f"http://{LOOPBACK}:{self.state.ports['connect']}")
-        for name in api.connectors():
-            if name not in wanted and name not in self.state.sources:
-                api.stop(name)
 
+        def stop() -> None:
+            for name in api.connectors():
+                if name not in wanted and name not in self.state.sources:
+                    api.stop(name)
 
-def _register(api: ConnectApi, registration: Registration) -> None:
-    api.register(registration.name, registration.config)
-    # It may have been stopped by an earlier start that left its database out.
-    api.resume(registration.name)
-
-
-def _running(api: ConnectApi, name: str) -> None:
-    status = api.status(name)
-    if status.has_failed:
-        # Its last start may have met a database that was not there yet.
-        api.restart(name)
-    if not status.is_running:
-        reason = status.trace.partition("\n\tat ")[0] or f"tasks {list(status.tasks)}"
-        raise NotReady(f"{status.connector}: {reason}")
+        wait_until(
+            stop,
+            what="stop of unused connectors",
+            deadline_s=_ANSWER_S,
+            cancelled=self.cancelled,
+        )

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, Producer, TopicPartition
 
 from infra.clients import kafka_admin
 
@@ -66,6 +66,12 @@ class KafkaReader:
         finally:
             consumer.close()
         return found
+
+    def write(self, topic: str, key: str, value: str) -> None:
+        """Write one message."""
+        producer = Producer({"bootstrap.servers": self.bootstrap_servers, "log_level": 0})
+        producer.produce(topic, value.encode(), key.encode())
+        assert producer.flush(DEADLINE_S) == 0
 
     def await_messages(
         self, topic: str, is_enough: Callable[[Sequence[Message]], bool]

