@@ -145,12 +145,10 @@ def _finding(
     if missing and rule.optional:
         return None
     problem = f"not measured: {', '.join(missing)}" if missing else failures.problem
-    observed |= {
-        f"{column}_note": note
-        for column, note in measurement.notes.items()
-        if column in rule.columns and note
-    }
     success = not problem and measurement.subject not in failures.subjects
+    if not success:
+        notes = {column: measurement.notes.get(column) for column in rule.columns}
+        observed |= {f"{column}_note": note for column, note in notes.items() if note}
     return Finding(suite.name, measurement.subject, rule, success, observed, problem)
 
 

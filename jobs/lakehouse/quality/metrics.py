@@ -12,36 +12,22 @@ looks at every row.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from functools import reduce
 
 import pyspark.sql.functions as F
 from pyspark.sql import Column, DataFrame, Row, SparkSession
-from pyspark.sql import types as T
 
-from lakehouse.envelope import PLACEHOLDER
-from lakehouse.names import bronze_table, quote_ident
+from lakehouse.names import bronze_table
 from lakehouse.plan.offsets import OffsetRange
 from lakehouse.quality.judgement import Measurement
+from lakehouse.quality.silver_rows import COUNTS, VERSION, SilverRows, counts
 from lakehouse.quality.staged import LandedRanges, Target
 from lakehouse.spark.tables import full_name
 
 # More keys than this are not sent to every task: the keys are shuffled instead.
 BROADCAST_KEYS = 1_000_000
-
-_COUNTS = (
-    "changed_rows",
-    "null_keys",
-    "placeholder_values",
-    "missing_positions",
-    "rows_outside_cut",
-    "nulls_in_required",
-    "messages",
-    "missing_coordinates",
-    "missing_timestamps",
-)
-_VERSION = "struct<epoch:bigint,position:string>"
 
 
 class Scope(StrEnum):
@@ -55,7 +41,7 @@ def measure_silver(
     spark: SparkSession, targets: Sequence[Target], scope: Scope = Scope.CHANGE
 ) -> DataFrame | None:
     """The rows of one shape for all staged tables; None when there is none."""
-    plans = [_Table(spark, target, scope) for target in targets]
+    plans = [SilverRows(spark, target, full=scope is Scope.FULL) for target in targets]
     if not plans:
         return None
     parts = [plan.changed for plan in plans]
@@ -87,12 +73,12 @@ def measure_bronze(spark: SparkSession, source: str, landed: LandedRanges) -> Da
             F.col("offset").alias("h1"),
             F.lit(0).cast("bigint").alias("h2"),
             F.lit(1).cast("bigint").alias("n"),
-            *_counts(
+            *counts(
                 messages=own.cast("int"),
                 missing_coordinates=missing.cast("int"),
                 missing_timestamps=F.col("timestamp").isNull().cast("int"),
             ),
-            *_no_versions(),
+            *(F.lit(None).cast(VERSION).alias(f"{kind}version") for kind in ("", "published_")),
             F.when(own, F.col("offset")).alias("first_offset"),
         )
     )
@@ -127,118 +113,11 @@ def measure(
     )
 
 
-class _Table:
-    """The DataFrames of one staged table, all of one shape; reading them costs nothing yet."""
-
-    def __init__(self, spark: SparkSession, target: Target, scope: Scope) -> None:
-        self.target = target
-        self.reads_all = scope is Scope.FULL or target.is_new
-        self._staged = spark.table(full_name(target.silver, target.branch))
-        self._published = spark.table(full_name(target.silver))
-
-    @property
-    def changed(self) -> DataFrame:
-        """The batch's rows with all counts; with scope *full*, every row."""
-        rows = self._staged if self.reads_all else self._staged.where(self._is_changed())
-        is_changed = self._is_changed() if not self.target.is_new else F.lit(True)
-        return rows.select(
-            *self._subject(),
-            F.lit(1 if self.reads_all else 0).cast("bigint").alias("n"),
-            *_counts(
-                changed_rows=is_changed.cast("int"),
-                null_keys=_any_null(self.target.table.key).cast("int"),
-                placeholder_values=_placeholders(self._staged.schema),
-                missing_positions=self._cdc_field("position").isNull().cast("int"),
-                rows_outside_cut=self._is_outside().cast("int"),
-                nulls_in_required=_nulls(self._required()),
-            ),
-            self._version().alias("version"),
-            F.lit(None).cast(_VERSION).alias("published_version"),
-            F.lit(None).cast("bigint").alias("first_offset"),
-        )
-
-    @property
-    def unkeyed(self) -> DataFrame:
-        """Every staged row of a table without a key: they are only counted."""
-        return self._shape(self._staged, F.lit(None).cast(_VERSION), n=1)
-
-    @property
-    def staged_keys(self) -> DataFrame:
-        """Key and nothing else of every staged row."""
-        return self._shape(self._staged, F.lit(None).cast(_VERSION), n=1)
-
-    @property
-    def published_keys(self) -> DataFrame:
-        """Key and version of every published row."""
-        return self._shape(self._published, self._version(), n=0)
-
-    def _shape(self, rows: DataFrame, published: Column, *, n: int) -> DataFrame:
-        return rows.select(
-            *self._subject(),
-            F.lit(n).cast("bigint").alias("n"),
-            *_counts(),
-            F.lit(None).cast(_VERSION).alias("version"),
-            published.alias("published_version"),
-            F.lit(None).cast("bigint").alias("first_offset"),
-        )
-
-    def _subject(self) -> tuple[Column, Column, Column]:
-        """The table and 128 bits that name the key; NULL where a part of the key is missing."""
-        key = [F.col(quote_ident(name)) for name in self.target.table.key]
-        hashes = [
-            F.when(~_any_null(self.target.table.key), F.xxhash64(F.lit(salt), *key))
-            if key
-            else F.lit(None)
-            for salt in ("a", "b")
-        ]
-        return (
-            F.lit(self.target.silver).alias("subject"),
-            hashes[0].cast("bigint").alias("h1"),
-            hashes[1].cast("bigint").alias("h2"),
-        )
-
-    def _is_changed(self) -> Column:
-        """Whether the row's message lies in the batch; Iceberg prunes files by it."""
-        conditions = [
-            (self._cdc_field("topic") == topic)
-            & (self._cdc_field("partition") == partition)
-            & (self._cdc_field("offset") >= start)
-            for (topic, partition), start in sorted(self.target.start.items())
-        ]
-        return reduce(Column.__or__, conditions, F.lit(False))
-
-    def _is_outside(self) -> Column:
-        pairs = [
-            F.lit(part)
-            for (topic, partition), end in sorted(self.target.end.items())
-            for part in (f"{topic}/{partition}", end)
-        ]
-        if not pairs:
-            return F.lit(True)
-        place = F.concat_ws("/", self._cdc_field("topic"), self._cdc_field("partition"))
-        ends = F.create_map(*pairs).cast("map<string,bigint>")
-        inside = self._cdc_field("offset") < F.try_element_at(ends, place)
-        return ~F.coalesce(inside, F.lit(False))
-
-    def _version(self) -> Column:
-        return F.struct(
-            self._cdc_field("epoch").cast("bigint").alias("epoch"),
-            self._cdc_field("position").alias("position"),
-        )
-
-    def _required(self) -> list[str]:
-        present = set(self._staged.schema.fieldNames())
-        return [name for name in self.target.table.required if name in present]
-
-    def _cdc_field(self, name: str) -> Column:
-        return F.col(f"{quote_ident(self.target.table.cdc)}.{quote_ident(name)}")
-
-
 def _totals(rows: DataFrame) -> DataFrame:
     """One row per subject, through one row per subject and key."""
     by_key = rows.groupBy("subject", "h1", "h2").agg(
         F.sum("n").alias("n"),
-        *(F.sum(name).alias(name) for name in _COUNTS),
+        *(F.sum(name).alias(name) for name in COUNTS),
         F.max("version").alias("version"),
         F.max("published_version").alias("published_version"),
         F.min("first_offset").alias("first_offset"),
@@ -251,7 +130,7 @@ def _totals(rows: DataFrame) -> DataFrame:
         F.sum("n").alias("row_count"),
         F.coalesce(F.sum(repeated), F.lit(0)).alias("repeated"),
         F.coalesce(F.sum(older.cast("int")), F.lit(0)).alias("positions_going_back"),
-        *(F.sum(name).alias(name) for name in _COUNTS),
+        *(F.sum(name).alias(name) for name in COUNTS),
         F.min("first_offset").alias("first_offset"),
         F.max("last_offset").alias("last_offset"),
     )
@@ -345,45 +224,6 @@ def _in_range(each: OffsetRange) -> Column:
         & (F.col("offset") >= each.start)
         & (F.col("offset") < each.end)
     )
-
-
-def _counts(**given: Column) -> list[Column]:
-    return [given.get(name, F.lit(0)).cast("bigint").alias(name) for name in _COUNTS]
-
-
-def _no_versions() -> list[Column]:
-    return [F.lit(None).cast(_VERSION).alias(name) for name in ("version", "published_version")]
-
-
-def _any_null(names: Iterable[str]) -> Column:
-    return reduce(
-        Column.__or__, (F.col(quote_ident(name)).isNull() for name in names), F.lit(False)
-    )
-
-
-def _nulls(names: Iterable[str]) -> Column:
-    return _sum(F.col(quote_ident(name)).isNull() for name in names)
-
-
-def _placeholders(schema: T.StructType) -> Column:
-    """How many values of a row are the text that stands for an unchanged large value."""
-    return _sum(
-        F.coalesce(test(F.col(quote_ident(field.name))), F.lit(False))
-        for field in schema.fields
-        for kind, test in _PLACEHOLDER_TESTS
-        if field.dataType == kind
-    )
-
-
-_PLACEHOLDER_TESTS: Sequence[tuple[T.DataType, Callable[[Column], Column]]] = (
-    (T.StringType(), lambda column: column == F.lit(PLACEHOLDER)),
-    (T.BinaryType(), lambda column: column == F.lit(PLACEHOLDER.encode())),
-    (T.ArrayType(T.StringType()), lambda column: F.array_contains(column, PLACEHOLDER)),
-)
-
-
-def _sum(conditions: Iterable[Column]) -> Column:
-    return reduce(Column.__add__, (each.cast("int") for each in conditions), F.lit(0))
 
 
 def _union(parts: Iterable[DataFrame]) -> DataFrame:

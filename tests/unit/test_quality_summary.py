@@ -1,0 +1,210 @@
+"""The commands report and tables, from control tables alone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from expectations import SUITES
+from lakehouse.cli import app
+from lakehouse.cli.report import without_password
+from lakehouse.config import Settings
+from lakehouse.plan.records import CUTS, RESULTS, RUNS, CutRow, RunRow
+from lakehouse.quality.judgement import Measurement, Verdict, judge
+from lakehouse.quality.results import Try, result_rows
+from lakehouse.spark.ledger import Ledger
+from tests.expectations.samples import GOOD
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+ORDERS, ITEMS = "silver_shop.public__orders", "silver_shop.public__items"
+LAW = {"landed": 7, "applied": 5, "control": 2, "pending_before": 0, "pending_after": 0}
+
+
+@pytest.fixture
+def ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ledger:
+    """Control tables of a home of its own, which the commands find by their environment."""
+    sources = tmp_path / "sources"
+    sources.mkdir()
+    toml = 'connector = "postgresql"\ntopic_prefix = "shop"\n'
+    (sources / "shop.toml").write_text(toml, encoding="utf-8")
+    given = {"LAKEHOUSE_HOME": str(tmp_path / "home"), "LAKEHOUSE_SOURCES": str(sources)}
+    for name, value in given.items():
+        monkeypatch.setenv(name, value)
+    for name in ("LAKEHOUSE_CATALOG_URI", "LAKEHOUSE_WAREHOUSE"):
+        monkeypatch.delenv(name, raising=False)
+    (tmp_path / "home").mkdir()
+    return Ledger(Settings.from_environment())
+
+
+def run_row(step: str, minute: int, detail: Mapping[str, object], **more: str) -> RunRow:
+    values = {"status": "succeeded", "run_id": "run", "counts": "{}", "message": "a sentence"}
+    values |= more
+    return RunRow(
+        source="shop",
+        run_id=values["run_id"],
+        attempt=1,
+        step=step,
+        status=values["status"],
+        started_at=START + timedelta(minutes=minute),
+        ended_at=START + timedelta(minutes=minute, seconds=30),
+        batch_id="",
+        code_hash="",
+        config_hash="",
+        counts=values["counts"],
+        detail=json.dumps(detail),
+        message=values["message"],
+    )
+
+
+def validated(ledger: Ledger, bad: Mapping[str, int]) -> None:
+    """A validated run whose only table measured what is given over the good sample."""
+    suite = SUITES["silver"]
+    findings = judge(suite, [Measurement(ORDERS, GOOD["silver"] | bad, {})]).findings
+    of = Try("shop", "run", START, "00000001")
+    ledger.append(RESULTS, result_rows(of, findings, START + timedelta(minutes=2)))
+    verdict = "failed" if "duplicate_keys" in bad else "warning" if bad else "passed"
+    detail = {
+        "verdict": verdict,
+        "verdicts": {ORDERS: verdict},
+        "cut_id": "00000001",
+        "report": "/home/reports/shop/00000001/index.html",
+    }
+    law = json.dumps({"shop.public.orders[0]": LAW})
+    ledger.append(RUNS, [run_row("apply", 1, {}, counts=law), run_row("validate", 2, detail)])
+
+
+def lakehouse(*arguments: str) -> Result:
+    return CliRunner().invoke(app, list(arguments))
+
+
+@pytest.mark.parametrize(
+    ("bad", "code", "says"),
+    [
+        ({}, 0, "passed"),
+        ({"nulls_in_required": 1}, 1, "warning: silver.no_nulls_in_required of " + ORDERS),
+        ({"duplicate_keys": 2}, 2, "critical: silver.no_duplicate_keys of " + ORDERS),
+    ],
+)
+def test_report_prints_what_was_found_and_ends_by_the_verdict(
+    ledger: Ledger, bad: Mapping[str, int], code: int, says: str
+) -> None:
+    validated(ledger, bad)
+
+    result = lakehouse("report", "--source", "shop")
+
+    assert result.exit_code == code
+    assert says in result.output
+    assert "landed 7" in result.output
+    assert "report: /home/reports/shop/00000001/index.html" in result.output
+
+
+def test_report_as_json_has_every_finding(ledger: Ledger) -> None:
+    validated(ledger, {"duplicate_keys": 2})
+
+    result = lakehouse("report", "--source", "shop", "--cut", "00000001", "--json")
+
+    document = json.loads(result.output)
+    assert document["verdict"] == Verdict.FAILED.value
+    assert len(document["findings"]) == len(SUITES["silver"].rules)
+    failed = [f for f in document["findings"] if not f["success"]]
+    assert [f["observed"] for f in failed] == [{"duplicate_keys": 2}]
+    assert document["conservation"] == LAW
+
+
+def test_a_run_that_failed_before_validation_is_an_error_with_its_step(ledger: Ledger) -> None:
+    validated(ledger, {})
+    later = run_row("apply", 9, {}, status="failed", run_id="later", message="disk full")
+    ledger.append(RUNS, [later])
+
+    result = lakehouse("report", "--source", "shop")
+
+    assert result.exit_code == 2
+    assert "not validated: apply failed: disk full" in result.output
+
+
+def test_a_validation_that_failed_is_an_error(ledger: Ledger) -> None:
+    ledger.append(RUNS, [run_row("validate", 2, {}, status="failed", message="no table")])
+
+    assert lakehouse("report", "--source", "shop").exit_code == 2
+
+
+def test_a_cut_that_nobody_validated_is_refused(ledger: Ledger) -> None:
+    validated(ledger, {})
+
+    result = lakehouse("report", "--source", "shop", "--cut", "00000009")
+
+    assert result.exit_code == 1
+    assert "cut '00000009' was never validated" in str(result.exception)
+
+
+def published(ledger: Ledger) -> None:
+    left = {ITEMS: {"cut": "00000001", "reason": "needs approval: add_column", "offsets": ""}}
+    identities = {ORDERS: [None, "public", "orders"], ITEMS: [None, "public", "items"]}
+    cut = CutRow(
+        source="shop",
+        cut_id="00000002",
+        state="published",
+        run_id="run",
+        recorded_at=START,
+        token=2,
+        offsets="",
+        position="",
+        transactions=1,
+        tables={ORDERS: 11, ORDERS + "__state": 12, ITEMS: 13},
+        excluded=json.dumps(left),
+        held_keys=0,
+        identities=json.dumps(identities),
+    )
+    ledger.append(CUTS, [cut])
+
+
+def test_tables_lists_live_and_held_tables_with_the_catalog(ledger: Ledger) -> None:
+    published(ledger)
+
+    document = json.loads(lakehouse("tables", "--source", "shop", "--json").output)
+
+    assert document["catalog"].startswith("sqlite:///")
+    assert document["tables"] == [
+        {
+            "identity": "public.items",
+            "silver": ITEMS,
+            "state": "held",
+            "reason": "needs approval: add_column",
+            "cut_id": "00000001",
+            "snapshot_id": 13,
+        },
+        {
+            "identity": "public.orders",
+            "silver": ORDERS,
+            "state": "live",
+            "reason": "",
+            "cut_id": "00000002",
+            "snapshot_id": 11,
+        },
+    ]
+
+
+def test_tables_prints_columns_for_a_person(ledger: Ledger) -> None:
+    published(ledger)
+
+    lines = lakehouse("tables", "--source", "shop").output.splitlines()
+
+    assert lines[0].split() == ["source", "table", "silver", "state", "cut", "snapshot", "reason"]
+    assert lines[1].split()[:3] == ["public.items", ITEMS, "held"]
+
+
+def test_tables_refuses_a_cut_that_is_not_published(ledger: Ledger) -> None:
+    result = lakehouse("tables", "--source", "shop", "--cut", "00000009")
+
+    assert result.exit_code == 1
+    assert "is not published" in str(result.exception)
+
+
+def test_a_password_in_the_catalogs_address_is_never_shown() -> None:
+    assert without_password("postgresql://me:pa:ss@db/x") == "postgresql://me:***@db/x"
+    assert without_password("sqlite:////a/catalog.db") == "sqlite:////a/catalog.db"
