@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from lakehouse.plan.records import RESULTS, STEPS, CutRow, ResultRow, RunRow
+from lakehouse.quality.summary import newest_of_each
 from lakehouse.spark.ledger import Ledger
 
 # The law of design and documentation: the first two terms equal the sum of the others.
@@ -21,6 +22,7 @@ class Outcome:
     Attributes:
         steps: The newest row of each step that ran.
         law: The sum of each term of the conservation law over all topic partitions.
+        is_conserved: Whether the law holds in each of them: a message has exactly one place.
         passed: Expectations that held.
         failed: Those that did not, as sentences with their severity.
         report: Where the report is; empty without one.
@@ -30,16 +32,10 @@ class Outcome:
     steps: Mapping[str, RunRow]
     cut: CutRow | None
     law: Mapping[str, int]
+    is_conserved: bool
     passed: int
     failed: tuple[str, ...]
     report: str
-
-    @property
-    def is_conserved(self) -> bool:
-        """Whether each landed message has exactly one place."""
-        return bool(self.law) and sum(self.law.get(term, 0) for term in LEFT) == sum(
-            self.law.get(term, 0) for term in RIGHT
-        )
 
     @property
     def is_published(self) -> bool:
@@ -52,17 +48,19 @@ def load_outcome(ledger: Ledger, source: str, run_id: str) -> Outcome:
     """The rows of a run, the newest try of each step."""
     rows = {row.step: row for row in ledger.runs(source) if row.run_id == run_id}
     steps: dict[str, RunRow] = {step: rows[step] for step in STEPS if step in rows}
-    results = [
+    results = newest_of_each(
         row
         for row in ledger.rows(RESULTS, source=source, run_id=run_id)
         if isinstance(row, ResultRow)
-    ]
+    )
+    counts = json.loads(rows["apply"].counts) if "apply" in rows else {}
     validated = json.loads(rows["validate"].detail) if "validate" in rows else {}
     return Outcome(
         source=source,
         steps=steps,
         cut=ledger.newest_cut(source),
-        law=law_terms(json.loads(rows["apply"].counts)) if "apply" in rows else {},
+        law=law_terms(counts),
+        is_conserved=law_holds(counts),
         passed=sum(row.success for row in results),
         failed=tuple(
             f"{row.severity}: {row.suite} on {row.table}: {row.description}"
@@ -79,6 +77,15 @@ def law_terms(counts: object) -> dict[str, int]:
     for term, number in _terms(counts, None):
         sums[term] = sums.get(term, 0) + number
     return sums
+
+
+def law_holds(counts: Mapping[str, object]) -> bool:
+    """Whether the law holds in each topic partition; not where nothing was counted."""
+    laws = [terms for place in counts.values() if (terms := law_terms(place))]
+    return bool(laws) and all(
+        sum(terms.get(term, 0) for term in LEFT) == sum(terms.get(term, 0) for term in RIGHT)
+        for terms in laws
+    )
 
 
 def _terms(found: object, inside: str | None) -> Iterator[tuple[str, int]]:

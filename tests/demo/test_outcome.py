@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from infra.demo.outcome import law_terms
+from infra.demo.outcome import law_holds, law_terms
 
 
 def test_terms_are_summed_over_topic_partitions_and_reasons():
@@ -24,3 +24,12 @@ def test_terms_are_summed_over_topic_partitions_and_reasons():
 
 def test_without_terms_nothing_is_claimed():
     assert law_terms({"messages": 3}) == {}
+
+
+def test_the_law_has_to_hold_in_each_topic_partition():
+    good = {"landed": 3, "applied": 2, "control": 1}
+    assert law_holds({"shop.orders[0]": good, "shop.customers[0]": good})
+    assert not law_holds(
+        {"shop.orders[0]": {**good, "landed": 4}, "shop.customers[0]": {**good, "landed": 2}}
+    )
+    assert not law_holds({})
