@@ -54,6 +54,7 @@ class Landing:
         attempt: Counts the run's tries of this step.
         confirm: Refuses what contradicts the messages of a ref that are landed already.
         check: Refuses staged messages that are not all of the plan, where that can be told.
+        tries: How often it is staged before it gives up, because `main` moved.
     """
 
     plan: Callable[[LandedOffsets], LandingPlan]
@@ -62,6 +63,7 @@ class Landing:
     attempt: int = 1
     confirm: Callable[[str, LandedOffsets], None] = lambda _ref, _landed: None
     check: Callable[[LandingPlan, Iterable[PartitionCount]], None] = lambda _plan, _counts: None
+    tries: int = MAX_TRIES
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,7 @@ def land(spark: SparkSession, bronze: Bronze, landing: Landing) -> Landed:
         MainMoved: If other commits came first every time.
     """
     bronze.create(spark)
-    for number in range(1, MAX_TRIES + 1):
+    for number in range(1, landing.tries + 1):
         landed = bronze.landed(spark)
         plan = landing.plan(landed)
         if not plan.ranges:
@@ -93,7 +95,7 @@ def land(spark: SparkSession, bronze: Bronze, landing: Landing) -> Landed:
             except MainMoved:
                 _LOG.info("main moved while landing", table=bronze.table, attempt=number)
     raise MainMoved(
-        f"Table {bronze.table!r}: main moved {MAX_TRIES} times while landing: expected a quiet "
+        f"Table {bronze.table!r}: main moved {landing.tries} times while landing: expected a quiet "
         "moment; nothing was landed, run it again"
     )
 

@@ -66,12 +66,13 @@ def _land_archive(context: StepContext, folder: Path) -> StepOutcome:
     workspace = context.settings.home / "tmp"
     workspace.mkdir(parents=True, exist_ok=True)
     with open_archive(context.spark, chosen, workspace, context.until) as archive:
-        landed = land(context.spark, bronze, _archive_landing(context, bronze, archive))
+        landed = land(context.spark, bronze, archive_landing(context, bronze, archive))
     ignored = select_topics(source, [file.topic for file in files]).ignored
     return _outcome(context, landed, len(chosen), ignored)
 
 
-def _archive_landing(context: StepContext, bronze: Bronze, archive: Archive) -> Landing:
+def archive_landing(context: StepContext, bronze: Bronze, archive: Archive) -> Landing:
+    """How the messages of an open archive are landed."""
     name, spark = context.source.name, context.spark
 
     def confirm(ref: str, landed: LandedOffsets) -> None:
