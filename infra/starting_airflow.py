@@ -22,7 +22,7 @@ from infra.stopping import AIRFLOW_DATABASE, end_server
 from lakehouse.config import Settings, load_sources
 
 MIGRATION = "airflow_migration"
-_MIGRATION_DEADLINE_S = 240
+_MIGRATION_DEADLINE_S = 300
 
 
 def start_airflow(start: StackStart, settings: Settings) -> None:

@@ -19,7 +19,7 @@ from infra.errors import NotReady
 from infra.servers.server import Server
 
 # Four interpreters that import Airflow at the same time on two cores.
-_DEADLINE_S = 240
+_DEADLINE_S = 300
 _ANSWER_S = 10
 
 

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -112,7 +113,8 @@ def test_a_killed_stack_starts_again_and_loses_nothing(stack: Stack):
     ports = dict(stack.state.ports)
     with_airflow = stack.state.airflow is not None
     for pid in set().union(*living_servers(stack.home).values()):
-        os.kill(pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):  # Some end as soon as their server does.
+            os.kill(pid, signal.SIGKILL)
     await_true(lambda: not living_servers(stack.home))
     assert not [server for server in status(stack.settings).servers if server.is_running]
     # What a killed PostgreSQL leaves; the id is another process's by now.
