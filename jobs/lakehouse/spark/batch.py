@@ -78,9 +78,13 @@ def open_batch(
     messages = read_slice(spark, source, since.progress, landed)
     topics = sorted(landed.topics)
     parsed = parse(messages, source, connector, topics).persist()
+    held = [parsed]
     try:
         groups = profile(parsed)
         placed = _place(spark, source, connector, parsed, groups, since.progress)
+        if any(group.running for group in groups):
+            # Its window and join would run again for every table.
+            held.append(placed.persist())
         cut = _cut(placed, source, connector, since, _stream_time(messages, until))
         end = limited(landed, cut.ends)
         inside = placed.where(before(end, cut.ends)) if cut.ends else placed
@@ -89,7 +93,8 @@ def open_batch(
             messages, inside, groups, final, load_schemas(messages, final), landed, end, cut
         )
     finally:
-        parsed.unpersist()
+        for cached in held:
+            cached.unpersist()
 
 
 def _place(

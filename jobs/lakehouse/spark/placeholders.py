@@ -101,7 +101,7 @@ def _from_old_key(rows: DataFrame, lacking: list[str]) -> DataFrame:
 
 def _old_value(name: str) -> Column:
     in_batch = F.struct(
-        ~F.array_contains("earlier.unavailable", name.lower()).alias("has"),
+        (~F.array_contains("earlier.unavailable", name.lower())).alias("has"),
         _field("earlier.image", name).alias("value"),
     )
     in_silver = F.struct(

@@ -154,9 +154,11 @@ def stored_state(
 
 def nothing_stored(spark: SparkSession, plan: TablePlan) -> DataFrame:
     """`stored_state` of a table without rows and marks."""
-    image = f"stored_image {_image_type(plan)}"
-    return spark.createDataFrame(
-        [], f"row_key string, stored_position string, live boolean, {image}"
+    return spark.range(0).select(
+        F.lit(None).cast("string").alias("row_key"),
+        F.lit(None).cast("string").alias("stored_position"),
+        F.lit(None).cast("boolean").alias("live"),
+        F.lit(None).cast(_image_type(plan)).alias("stored_image"),
     )
 
 

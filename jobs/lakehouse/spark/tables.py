@@ -52,7 +52,7 @@ def create_table(
         partitioning: Partition transforms in Spark SQL, such as `days(landed_at)`.
     """
     namespace = table.rpartition(".")[0]
-    spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {CATALOG}.{quote_table(namespace)}")
+    _create_namespace(spark, namespace)
     columns = ", ".join(_column_ddl(field) for field in schema.fields)
     options = ", ".join(f"'{key}'='{value}'" for key, value in sorted(properties.items()))
     transforms = ", ".join(partitioning)
@@ -61,6 +61,16 @@ def create_table(
         f"CREATE TABLE IF NOT EXISTS {full_name(table)} ({columns}) USING iceberg{partitions}"
         f" TBLPROPERTIES ({options})"
     )
+
+
+def _create_namespace(spark: SparkSession, namespace: str) -> None:
+    """Create the namespace; two processes may do so at once, and the second one's error is none."""
+    name = f"{CATALOG}.{quote_table(namespace)}"
+    try:
+        spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {name}")
+    except (PySparkException, Py4JJavaError):
+        if not spark.catalog.databaseExists(name):
+            raise
 
 
 def create_branch(spark: SparkSession, table: str, branch: str) -> None:
