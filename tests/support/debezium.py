@@ -6,11 +6,14 @@ The shapes follow `messages.md` §2 (envelope with schema); nothing here is impo
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 Row = Mapping[str, object]
+# The first number of `source.sequence`, whose text is JSON inside JSON.
+_WITHOUT_COMMIT = re.compile(r'"sequence":"\[\\"\d+\\",')
 _SOURCE_FIELDS = [
     "version",
     "connector",
@@ -93,6 +96,28 @@ class Postgres:
         self.last_commit = self.lsn
         if end:
             self._mark("END", f"{self.transaction}:{self.lsn}", counts)
+
+    def finish(self, collection: str, count: int) -> None:
+        """The END of a transaction that was left open."""
+        self._mark("END", f"{self.transaction}:{self.lsn}", {collection: count})
+
+    def mark(self) -> int:
+        """A place in what was sent, for `redeliver`."""
+        return len(self.messages)
+
+    def redeliver(self, start: int, *, first_without_commit: bool) -> None:
+        """Send the change events from a place on again, as after a restart of the connector."""
+        events = [m for m in self.messages[start:] if "payload" in str(m["value"])]
+        for message in [m for m in events if not str(m["topic"]).endswith(".transaction")]:
+            value = str(message["value"])
+            if first_without_commit:
+                value = _WITHOUT_COMMIT.sub(r'"sequence":"[null,', value)
+            key = message["key"]
+            self._append(str(message["topic"]), 0, None if key is None else str(key), value)
+
+    def send_raw(self, topic: str, key: str | None, value: str | None) -> None:
+        """A message as it is, readable or not."""
+        self._append(topic, 0, key, value)
 
     def archive(self, folder: Path) -> Path:
         """Write everything that was sent as a topic archive."""

@@ -25,7 +25,11 @@ RunId = Annotated[
 ]
 Until = Annotated[
     datetime | None,
-    typer.Option("--until", help="End of the data interval (exclusive, UTC).", formats=["%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H:%M:%S%z"]),
+    typer.Option(
+        "--until",
+        help="End of the data interval (exclusive, UTC).",
+        formats=["%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H:%M:%S%z"],
+    ),
 ]
 Archive = Annotated[
     Path | None, typer.Option("--archive", help="Land from this topic archive, not from Kafka.")
@@ -92,7 +96,7 @@ def _run(
     until: Until = None,
     archive: Archive = None,
     from_step: FromStep = "land",
-    land_decides: LandDecides = False,
+    land_decides: LandDecides = False,  # noqa: FBT002 - a command line option
     run_id: RunId = None,
 ) -> None:
     settings = Settings.from_environment()

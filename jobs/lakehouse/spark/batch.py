@@ -6,8 +6,7 @@ profile and schemas, and the ends that keep transactions whole. `check` and `app
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -65,7 +64,6 @@ class Since:
     position: str = ""
 
 
-@contextmanager
 def open_batch(
     spark: SparkSession,
     source: SourceConfig,
@@ -73,28 +71,22 @@ def open_batch(
     since: Since,
     landed: LandedOffsets,
     until: datetime | None,
-) -> Iterator[Batch]:
-    """Parse what is landed and not applied; the cache is freed at the end."""
+) -> Batch:
+    """Parse what is landed and not applied, once.
+
+    A local checkpoint keeps the rows and cuts the plan short, unlike a cache: each later query
+    would analyse the whole parsing again.
+    """
     messages = read_slice(spark, source, since.progress, landed)
     topics = sorted(landed.topics)
-    parsed = parse(messages, source, connector, topics).persist()
-    held = [parsed]
-    try:
-        groups = profile(parsed)
-        placed = _place(spark, source, connector, parsed, groups, since.progress)
-        if any(group.running for group in groups):
-            # Its window and join would run again for every table.
-            held.append(placed.persist())
-        cut = _cut(placed, source, connector, since, _stream_time(messages, until))
-        end = limited(landed, cut.ends)
-        inside = placed.where(before(end, cut.ends)) if cut.ends else placed
-        final = profile(inside) if cut.ends else groups
-        yield Batch(
-            messages, inside, groups, final, load_schemas(messages, final), landed, end, cut
-        )
-    finally:
-        for cached in held:
-            cached.unpersist()
+    parsed = parse(messages, source, connector, topics).localCheckpoint(eager=False)
+    groups = profile(parsed)
+    placed = _place(spark, source, connector, parsed, groups, since.progress)
+    cut = _cut(placed, source, connector, since, _stream_time(messages, until))
+    end = limited(landed, cut.ends)
+    inside = placed.where(before(end, cut.ends)) if cut.ends else placed
+    final = profile(inside) if cut.ends else groups
+    return Batch(messages, inside, groups, final, load_schemas(messages, final), landed, end, cut)
 
 
 def _place(
@@ -118,7 +110,8 @@ def _place(
         "left_semi",
     )
     history = parse(same, source, connector, sorted({topic for topic, _ in places}))
-    return place_running(parsed, history, progress, connector)
+    # Its window and join would run again for every table.
+    return place_running(parsed, history, progress, connector).localCheckpoint(eager=False)
 
 
 def _in_places(places: set[TopicPartition]) -> Column:

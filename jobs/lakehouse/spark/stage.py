@@ -85,30 +85,26 @@ def stage_table(work: Work, envelopes: DataFrame) -> Staged:
     has_state = plan.exists and metadata.head(work.catalog, plan.state) is not None
     barrier = silver.newest_barrier(work.spark, plan) if has_state else ""
     truncate = plan.truncate if plan.truncate > barrier else ""
-    judged = _judged(work, envelopes, barrier, has_state=has_state).persist()
+    judged = _judged(work, envelopes, barrier, has_state=has_state).localCheckpoint(eager=False)
     folded = collapse.winners(
         placeholders.resolve(judged, list(plan.columns)) if plan.placeholders else judged, truncate
-    ).persist()
-    try:
-        numbers = _numbers(folded)
-        before = _rows_before(work)
-        if not numbers["keys"] and not truncate and not (plan.schema.add and before):
-            return _result(work, judged, before, changed=False)
-        work.check()
-        if not truncate:
-            rows = str(_rows_after(work, numbers, before, truncate))
-            work = replace(work, summary={**work.summary, ROWS_PROPERTY: rows})
-        _write_silver(work, folded, numbers, truncate)
-        _write_state(work, folded, numbers, truncate)
-        return replace(
-            _result(work, judged, _rows_after(work, numbers, before, truncate), changed=True),
-            upserts=numbers["upserts"],
-            deletes=numbers["deletes"],
-            unresolved=_unresolved(folded) if plan.placeholders else {},
-        )
-    finally:
-        folded.unpersist()
-        judged.unpersist()
+    ).localCheckpoint(eager=False)
+    numbers = _numbers(folded)
+    before = _rows_before(work)
+    if not numbers["keys"] and not truncate and not (plan.schema.add and before):
+        return _result(work, judged, before, changed=False)
+    work.check()
+    if not truncate:
+        rows = str(_rows_after(work, numbers, before, truncate))
+        work = replace(work, summary={**work.summary, ROWS_PROPERTY: rows})
+    _write_silver(work, folded, numbers, truncate)
+    _write_state(work, folded, numbers, truncate)
+    return replace(
+        _result(work, judged, _rows_after(work, numbers, before, truncate), changed=True),
+        upserts=numbers["upserts"],
+        deletes=numbers["deletes"],
+        unresolved=_unresolved(folded) if plan.placeholders else {},
+    )
 
 
 def _judged(work: Work, envelopes: DataFrame, barrier: str, *, has_state: bool) -> DataFrame:

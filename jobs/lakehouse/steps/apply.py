@@ -77,10 +77,8 @@ def run(context: StepContext) -> StepOutcome:
         cut = context.ledger.newest_cut(context.source.name)
         landed = Bronze(context.source.name, context.ledger).landed(context.spark)
         since = _since(cut)
-        with open_batch(
-            context.spark, context.source, connector, since, landed, context.until
-        ) as batch:
-            return _apply(Applying(context, connector, token, check, cut, since, batch))
+        batch = open_batch(context.spark, context.source, connector, since, landed, context.until)
+        return _apply(Applying(context, connector, token, check, cut, since, batch))
 
 
 def _since(cut: CutRow | None) -> Since:

@@ -157,14 +157,14 @@ def _cut_row(
 def _finish(context: StepContext, cut: CutRow, check: Callable[[], None]) -> None:
     """Steps 2 to 4, each of which may have happened already."""
     changed = _not_at(context, cut)
-    _each(context, changed, lambda table: _tag(context, cut, table))
+    _each(changed, lambda table: _tag(context, cut, table))
     check()
     context.ledger.append(CUTS, [replace(cut, state="published", recorded_at=datetime.now(UTC))])
-    _each(context, changed, lambda table: _forward(context, cut, table, check))
+    _each(changed, lambda table: _forward(context, cut, table, check))
 
 
 def _forward_all(context: StepContext, cut: CutRow, check: Callable[[], None]) -> None:
-    _each(context, _not_at(context, cut), lambda table: _forward(context, cut, table, check))
+    _each(_not_at(context, cut), lambda table: _forward(context, cut, table, check))
 
 
 def _not_at(context: StepContext, cut: CutRow) -> list[str]:
@@ -189,7 +189,7 @@ def _forward(context: StepContext, cut: CutRow, table: str, check: Callable[[], 
             tables.drop_branch(context.spark, table, ref)
 
 
-def _each(context: StepContext, names: list[str], act: Callable[[str], None]) -> None:
+def _each(names: list[str], act: Callable[[str], None]) -> None:
     with ThreadPoolExecutor(_WORKERS) as pool:
         list(pool.map(act, names))
 
