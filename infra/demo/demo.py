@@ -53,7 +53,8 @@ class Demo:
 
     def say(self, line: str) -> None:
         """Print a line with the seconds since the beginning."""
-        self.console.print(f"[dim]{time.monotonic() - self._begun:6.1f} s[/]  {escape(line)}")
+        seconds = time.monotonic() - self._begun
+        self.console.print(f"[dim]{seconds:6.1f} s[/]  {escape(line)}", soft_wrap=True)
 
     def open_source(self, name: str) -> None:
         """Wait for a source's connector, then run the first phase up to its barrier."""
@@ -83,8 +84,8 @@ class Demo:
             Whether all runs published, every table is equal and every message has its place.
         """
         triggered = [api.trigger(f"ingest_{name}", f"demo_{phase}") for name in SOURCES]
-        ended = api.await_end(triggered, self.say)
-        self._runs = {run.dag_id.removeprefix("ingest_"): run for run in ended}
+        ended = {run.dag_id: run for run in api.await_end(triggered, self.say)}
+        self._runs = {name: ended[f"ingest_{name}"] for name in SOURCES}
         ledger = Ledger(self.settings)
         outcomes = [load_outcome(ledger, name, run.run_id) for name, run in self._runs.items()]
         published = all(outcome.is_published for outcome in outcomes)
@@ -113,12 +114,12 @@ class Demo:
     def show_places(self, address: AirflowAddress) -> None:
         """Print where to look on."""
         for name, run in self._runs.items():
-            self.console.print(f"{name}: {run.state} run [link]{run.url}[/]")
+            self.console.print(f"{name}: {run.state} run {run.url}", soft_wrap=True)
         self.console.print(
-            f"Airflow: [link]{address.url}[/], user {address.user!r}, "
-            f"password {password(address)!r}\n"
+            f"Airflow: {address.url}, user {address.user!r}, password {password(address)!r}\n"
             f"Commands: LAKEHOUSE_HOME={self.settings.home} "
-            f"LAKEHOUSE_SOURCES={self.settings.sources} lakehouse status"
+            f"LAKEHOUSE_SOURCES={self.settings.sources} .venv/bin/lakehouse status",
+            soft_wrap=True,
         )
 
     def _source(self, name: str) -> SourceConfig:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -12,69 +13,64 @@ from infra.demo.airflow_api import DagRun
 from infra.demo.compare import TableComparison
 from infra.demo.outcome import LEFT, RIGHT, Outcome
 
-_TERMS = {
-    "landed": "landed",
-    "pending_before": "+ pending before",
-    "applied": "= applied",
-    "superseded": "+ superseded",
-    "quarantined": "+ quarantined",
-    "control": "+ control",
-    "pending_after": "+ pending after",
-}
+_SIGNS = {LEFT[0]: "  ", RIGHT[0]: "= "}
 
 
 def show_comparisons(
     console: Console, comparisons: Mapping[str, Sequence[TableComparison]]
 ) -> None:
     """Rows in source and silver, and whether they are equal."""
-    table = Table(title="Database against silver, value by value", title_justify="left")
-    for name in ("source", "table", "silver"):
-        table.add_column(name)
+    table = _table("Database and silver, compared value by value")
+    table.add_column("silver table")
     table.add_column("rows in source", justify="right")
-    table.add_column("rows in silver", justify="right")
+    table.add_column("in silver", justify="right")
     table.add_column("")
-    for source, rows in comparisons.items():
+    for rows in comparisons.values():
         for row in rows:
             silver_rows = "-" if row.silver_rows is None else f"{row.silver_rows:,}"
             verdict = "[green]equal" if row.is_equal else f"[bold red]{row.differences} differ"
-            table.add_row(
-                source, row.table, row.silver, f"{row.source_rows:,}", silver_rows, verdict
-            )
+            table.add_row(row.silver, f"{row.source_rows:,}", silver_rows, verdict)
+        table.add_section()
     console.print(table)
     for source, rows in comparisons.items():
         for row in rows:
             for example in row.examples:
-                console.print(f"[red]{source} {row.table}: {escape(example)}")
+                console.print(f"[red]{source} {row.table}: {escape(example)}", soft_wrap=True)
 
 
 def show_outcomes(console: Console, outcomes: Sequence[Outcome]) -> None:
     """The conservation law and the expectations of the runs."""
-    law = Table(title="Every landed message has one place", title_justify="left")
-    law.add_column("source")
+    law = _table("Every message has one place")
+    law.add_column("messages")
+    for outcome in outcomes:
+        law.add_column(outcome.source, justify="right")
     for term in LEFT + RIGHT:
-        law.add_column(_TERMS[term], justify="right")
-    law.add_column("")
-    for outcome in outcomes:
-        numbers = [f"{outcome.law.get(term, 0):,}" for term in LEFT + RIGHT]
-        verdict = "[green]holds" if outcome.is_conserved else "[bold red]broken"
-        law.add_row(outcome.source, *numbers, verdict)
+        numbers = (f"{outcome.law.get(term, 0):,}" for outcome in outcomes)
+        law.add_row(_SIGNS.get(term, "+ ") + term.replace("_", " "), *numbers)
+    verdicts = ("[green]holds" if one.is_conserved else "[bold red]broken" for one in outcomes)
+    law.add_row("the law", *verdicts)
     console.print(law)
-    judged = Table(title="Expectations", title_justify="left")
-    for name in ("source", "passed", "failed", "published cut", "report"):
-        judged.add_column(name, overflow="fold")
     for outcome in outcomes:
-        cut = outcome.cut.cut_id if outcome.cut else "-"
-        failed = str(len(outcome.failed))
-        judged.add_row(outcome.source, str(outcome.passed), failed, cut, outcome.report)
-    console.print(judged)
-    for outcome in outcomes:
+        cut = outcome.cut.cut_id if outcome.cut else "none"
+        colour = "yellow" if outcome.failed else "green"
+        console.print(
+            f"{outcome.source}: published cut {cut}; expectations: {outcome.passed} passed, "
+            f"[{colour}]{len(outcome.failed)} failed[/]; report: {outcome.report or 'none'}",
+            soft_wrap=True,
+        )
         for sentence in outcome.failed:
-            console.print(f"[yellow]{outcome.source}: {escape(sentence)}")
+            console.print(f"[yellow]  {escape(sentence)}", soft_wrap=True)
 
 
 def show_failure(console: Console, run: DagRun, outcome: Outcome) -> None:
     """Why a run did not succeed."""
     tasks = ", ".join(run.failed_tasks) or "no task"
-    console.print(f"[bold red]{run.dag_id}: {run.state}; failed: {tasks}; see {run.url}")
+    console.print(
+        f"[bold red]{run.dag_id}: {run.state}; failed: {tasks}; see {run.url}", soft_wrap=True
+    )
     for step, row in outcome.steps.items():
-        console.print(f"  {step} {row.status}: {escape(row.message)}")
+        console.print(f"  {step} {row.status}: {escape(row.message)}", soft_wrap=True)
+
+
+def _table(title: str) -> Table:
+    return Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD)
