@@ -12,6 +12,8 @@ from infra.demo.demo import run_demo
 from lakehouse.config import Settings
 
 _INTERRUPTED = 130
+# `kill` and a closed terminal end it as Ctrl-C does.
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 Keep = Annotated[
     bool, typer.Option("--keep/--no-keep", help="Stay up until Ctrl-C once all is equal.")
 ]
@@ -23,8 +25,8 @@ def register(app: typer.Typer) -> None:
 
 
 def _demo(*, keep: Keep = True) -> None:
-    # `kill` ends it as Ctrl-C does: no process of the stack stays.
-    signal.signal(signal.SIGTERM, _interrupt)
+    for number in _ENDING:
+        signal.signal(number, _interrupt)
     try:
         code = run_demo(Settings.from_environment(), keep=keep)
     except KeyboardInterrupt:
@@ -33,4 +35,7 @@ def _demo(*, keep: Keep = True) -> None:
 
 
 def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    # A second Ctrl-C must not interrupt the stop of the stack: no process may stay.
+    for number in _ENDING:
+        signal.signal(number, signal.SIG_IGN)
     raise KeyboardInterrupt
