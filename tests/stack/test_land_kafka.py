@@ -1,0 +1,315 @@
+"""Landing from a real broker: every message once, byte for byte; what is lost is refused."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
+
+from lakehouse.config import SourceConfig, parse_source
+from lakehouse.errors import LandingRefused
+from lakehouse.spark.bronze import Bronze
+from lakehouse.spark.kafka import KafkaUnreachable, read_topics
+from lakehouse.spark.ledger import Ledger
+from lakehouse.steps import land
+from lakehouse.steps.archive import archive
+from lakehouse.steps.context import StepContext, StepOutcome
+from tests.support.archives import Message, bronze_messages, read_archive
+
+DEADLINE_S = 60
+Batch = Sequence[Mapping[str, object]]
+
+
+class Topics:
+    """Topics of one prefix, and a source that lands them."""
+
+    def __init__(self, spark, settings, address: str, home: Path) -> None:
+        self.spark, self.address = spark, address
+        self.settings = settings.model_copy(update={"home": home})
+        self.prefix = f"land{uuid.uuid4().hex[:8]}"
+        self.topic = f"{self.prefix}.public.orders"
+        self.admin = AdminClient({"bootstrap.servers": address})
+        self.ledger = Ledger(settings)
+        self.bronze = Bronze(self.prefix, self.ledger)
+
+    def source(self, kafka: str = "", **update: object) -> SourceConfig:
+        text = f'connector = "postgresql"\ntopic_prefix = "{self.prefix}"\n[kafka]\n{kafka}'
+        return parse_source(text, self.prefix).model_copy(update=update)
+
+    def create(self, partitions: int = 1, topic: str = "", **config: str) -> str:
+        name = topic or self.topic
+        self._done(self.admin.create_topics([NewTopic(name, partitions, 1, config=config)]))
+        self._until(lambda: name in self.admin.list_topics(timeout=10).topics)
+        return name
+
+    def delete(self) -> None:
+        self._done(self.admin.delete_topics([self.topic]))
+        self._until(lambda: self.topic not in self.admin.list_topics(timeout=10).topics)
+
+    def add_partitions(self, total: int) -> None:
+        self._done(self.admin.create_partitions([NewPartitions(self.topic, total)]))
+        self._until(lambda: len(self._metadata().partitions) == total)
+
+    def expire_before(self, offset: int) -> None:
+        at = TopicPartition(self.topic, 0, offset)
+        for answer in self.admin.delete_records([at]).values():
+            answer.result(DEADLINE_S)
+
+    def send(self, count: int, **message: object) -> None:
+        self.produce([{"value": b"%d" % number, **message} for number in range(count)])
+
+    def produce(self, messages: Batch, *, commit: bool | None = None) -> None:
+        """Send messages; `commit` ends a transaction with a commit or an abort."""
+        transactional = {"transactional.id": uuid.uuid4().hex} if commit is not None else {}
+        size = {"message.max.bytes": 20_000_000}
+        producer = Producer({"bootstrap.servers": self.address, **size, **transactional})
+        if commit is not None:
+            producer.init_transactions(DEADLINE_S)
+            producer.begin_transaction()
+        for message in messages:
+            producer.produce(**{"topic": self.topic, "partition": 0, **message})
+        assert producer.flush(DEADLINE_S) == 0
+        if commit is not None:
+            (producer.commit_transaction if commit else producer.abort_transaction)(DEADLINE_S)
+
+    def context(self, source: SourceConfig, until: datetime | None) -> StepContext:
+        started = datetime(2026, 1, 1, tzinfo=UTC)
+        return StepContext(
+            source, self.settings, self.spark, self.ledger, "test", started, until=until
+        )
+
+    def land(self, source: SourceConfig | None = None, until: datetime | None = None):
+        return land.run(self.context(source or self.source(), until))
+
+    def landed(self) -> list[Message]:
+        return bronze_messages(self.bronze.messages(self.spark))
+
+    def _metadata(self):
+        return self.admin.list_topics(self.topic, timeout=10).topics[self.topic]
+
+    def _done(self, answers) -> None:
+        for answer in answers.values():
+            answer.result(DEADLINE_S)
+
+    def _until(self, reached: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + DEADLINE_S
+        while not reached():
+            assert time.monotonic() < deadline
+
+
+@pytest.fixture
+def topics(spark, settings, stack) -> Topics:
+    return Topics(spark, settings, stack.state.kafka, stack.settings.home)
+
+
+def consumed(address: str, topics: Sequence[str]) -> list[Message]:
+    """All committed messages, read by another client."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": address,
+            "group.id": uuid.uuid4().hex,
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+            "isolation.level": "read_committed",
+        }
+    )
+    known = consumer.list_topics(timeout=10).topics
+    parts = [TopicPartition(name, n, 0) for name in topics for n in known[name].partitions]
+    consumer.assign(parts)
+    found = list(_until_end(consumer, len(parts)))
+    consumer.close()
+    return sorted(found, key=lambda message: (message.topic, message.partition, message.offset))
+
+
+def _until_end(consumer: Consumer, left: int) -> Iterator[Message]:
+    deadline = time.monotonic() + DEADLINE_S
+    while left:
+        assert time.monotonic() < deadline
+        message = consumer.poll(1)
+        if message is None:
+            continue
+        if message.error():
+            left -= 1
+            continue
+        kind, timestamp = message.timestamp()
+        yield Message(
+            message.topic(),
+            message.partition(),
+            message.offset(),
+            timestamp,
+            message.key(),
+            message.value(),
+            tuple(message.headers() or ()),
+            kind - 1,
+        )
+
+
+@pytest.mark.parametrize("name", ["inventory", "shop", "warehouse"])
+def test_the_topics_of_a_real_connector_land_whole(spark, settings, stack, name):
+    source = stack.source(name)
+    bronze = Bronze(name, Ledger(settings))
+    shared = settings.model_copy(update={"home": stack.settings.home})
+    started = datetime(2026, 1, 1, tzinfo=UTC)
+    context = StepContext(source, shared, spark, bronze.ledger, "test", started)
+    outcome = land.run(context)
+    plan = outcome.detail["offsets"]
+    found = [
+        message
+        for message in consumed(stack.state.kafka, sorted(plan))
+        if message.offset < plan[message.topic]["partitions"][str(message.partition)]
+    ]
+    assert bronze_messages(bronze.messages(spark)) == found
+    assert outcome.counts["messages"] == len(found) > 100
+
+
+SPECIAL: Batch = [
+    {"key": b"k", "value": b"v", "headers": [("a", b"b"), ("a", b""), ("n", None)]},
+    {"key": None, "value": None},
+    {"key": b"", "value": b""},
+    {"key": b"\xff", "value": b"\x00\xfe", "headers": [("bin", b"\xff\xfe")]},
+    {"key": b"k", "value": 'üñí😀\u0000\\"\u2028'.encode(), "partition": 1},
+    {"key": b"k", "value": b"x" * 5_000_000, "partition": 2},
+]
+
+
+def test_every_message_lands_byte_for_byte_and_comes_back_from_an_archive(topics, tmp_path):
+    topics.create(3)
+    late = topics.create(
+        topic=f"{topics.prefix}.transaction", **{"message.timestamp.type": "LogAppendTime"}
+    )
+    topics.produce([*SPECIAL, {"topic": late, "value": b"{}"}])
+    topics.land()
+    expected = consumed(topics.address, [topics.topic, late])
+    assert topics.landed() == expected
+    assert [message.timestamp_type for message in expected] == [0] * 6 + [1]
+    for origin in ("kafka", "bronze"):
+        folder = tmp_path / origin
+        archive(topics.spark, topics.source(), topics.settings, origin, folder)
+        assert read_archive(folder) == expected
+
+
+def test_landing_goes_on_where_it_ended(topics):
+    topics.create(2)
+    counts = []
+    for number in (3, 0, 2):
+        topics.produce([{"value": b"%d" % at, "partition": at % 2} for at in range(number)])
+        outcome: StepOutcome = topics.land()
+        counts.append(outcome.counts["messages"])
+    assert counts == [3, 0, 2]
+    assert topics.landed() == consumed(topics.address, [topics.topic])
+
+
+def test_aborted_messages_do_not_land_and_leave_gaps(topics):
+    topics.create()
+    topics.produce([{"value": b"1"}, {"value": b"2"}], commit=True)
+    topics.produce([{"value": b"no"}] * 50, commit=False)
+    topics.land()
+    assert [message.value for message in topics.landed()] == [b"1", b"2"]
+    topics.produce([{"value": b"no"}] * 3, commit=False)
+    topics.produce([{"value": b"3"}], commit=True)
+    topics.produce([{"value": b"no"}] * 3, commit=False)
+    topics.land()
+    assert [message.value for message in topics.landed()] == [b"1", b"2", b"3"]
+    assert topics.landed() == consumed(topics.address, [topics.topic])
+    assert topics.land().counts["messages"] == 0
+
+
+def test_the_data_interval_ends_landing_early(topics):
+    topics.create()
+    start_ms = 1_770_000_000_000
+    for second in range(4):
+        topics.produce([{"value": b"%d" % second, "timestamp": start_ms + second * 1000}])
+    topics.land(until=datetime.fromtimestamp(start_ms / 1000 + 2, UTC))
+    assert [message.value for message in topics.landed()] == [b"0", b"1"]
+    topics.land(until=datetime.fromtimestamp(start_ms / 1000 + 1, UTC))
+    topics.land(until=datetime.fromtimestamp(start_ms / 1000 + 100, UTC))
+    assert [message.value for message in topics.landed()] == [b"0", b"1", b"2", b"3"]
+
+
+def accepted(topics: Topics) -> list[Message]:
+    """Land with the loss of the topic accepted."""
+    topics.land(topics.source(accept_loss=(topics.topic,)))
+    return topics.landed()
+
+
+def test_expired_offsets_are_refused_with_their_range_until_they_are_accepted(topics):
+    topics.create()
+    topics.send(3)
+    topics.land()
+    topics.send(5)
+    topics.expire_before(6)
+    with pytest.raises(LandingRefused, match=r"Offsets \[3, 6\) expired before they were landed"):
+        topics.land()
+    assert len(topics.landed()) == 3
+    assert [message.offset for message in accepted(topics)] == [0, 1, 2, 6, 7]
+
+
+def test_offsets_that_expire_after_landing_are_no_loss(topics):
+    topics.create()
+    topics.send(3)
+    topics.land()
+    topics.expire_before(3)
+    topics.send(2)
+    topics.land()
+    assert [message.offset for message in topics.landed()] == [0, 1, 2, 3, 4]
+
+
+def test_a_topic_created_again_with_more_messages_is_refused_until_it_is_accepted(topics):
+    topics.create()
+    topics.send(2)
+    topics.land()
+    topics.delete()
+    topics.create()
+    topics.send(5)
+    with pytest.raises(LandingRefused, match="was deleted and created again"):
+        topics.land()
+    assert len(topics.landed()) == 2
+    assert len(accepted(topics)) == 7
+    assert topics.land().counts["messages"] == 0
+
+
+def test_a_raised_partition_count_is_refused_until_it_is_accepted(topics):
+    topics.create()
+    topics.send(2)
+    topics.land()
+    topics.add_partitions(3)
+    topics.send(1, partition=2)
+    with pytest.raises(LandingRefused, match="3 partitions: expected 1, as landed so far"):
+        topics.land()
+    assert [message.partition for message in accepted(topics)] == [0, 0, 2]
+
+
+def test_a_deleted_topic_is_refused(topics):
+    other = topics.create(topic=f"{topics.prefix}.public.other")
+    topics.create()
+    topics.send(1)
+    topics.land()
+    topics.delete()
+    with pytest.raises(LandingRefused, match=f"{topics.topic}': does not exist any more"):
+        topics.land()
+    assert other in topics.land(topics.source(accept_loss=(topics.topic,))).detail["offsets"]
+
+
+def test_a_missing_topic_is_named(topics):
+    topics.create()
+    named = topics.source('topics = ["no.such.topic", ".*orders"]')
+    with pytest.raises(LandingRefused, match=r"'no\.such\.topic': does not exist"):
+        topics.land(named)
+
+
+def test_a_source_without_topics_is_refused(topics):
+    with pytest.raises(LandingRefused, match="no topic matches"):
+        topics.land()
+
+
+def test_a_broker_that_does_not_answer_is_named_within_seconds(topics):
+    began = time.monotonic()
+    with pytest.raises(KafkaUnreachable, match=r"Kafka at '127\.0\.0\.1:1': no answer \(.*refused"):
+        read_topics(topics.source(), {"bootstrap.servers": "127.0.0.1:1"})
+    assert time.monotonic() - began < 25
