@@ -42,10 +42,13 @@ def findings_of(
     staged: Sequence[StagedTable],
     scope: Scope = Scope.CHANGE,
 ) -> tuple[Finding, ...]:
+    """What the suite finds, which is the same when tables are read whole and by their keys."""
     names = [table.identity[2] for table in staged]
     cut, base = cut_of(source, names, staged), base_of(source, names, staged)
     found = targets(source_of(source), cut, base)
     silver, _ = measure(spark, source, found, NOTHING, scope)
+    by_keys, _ = measure(spark, source, found, NOTHING, scope, whole_up_to=0)
+    assert by_keys == silver
     return judge(SUITES["silver"], silver).findings
 
 
@@ -140,13 +143,17 @@ def test_the_number_of_jobs_grows_with_nothing(spark: SparkSession) -> None:
     more = [*one, *(stage(spark, "q_jobs", name, PUBLISHED, STAGED) for name in "bcd")]
     context = spark.sparkContext
 
-    def jobs(staged: Sequence[StagedTable]) -> int:
-        group = f"jobs-{len(staged)}"
+    def jobs(staged: Sequence[StagedTable], whole_up_to: int) -> int:
+        names = [table.identity[2] for table in staged]
+        cut, base = cut_of("q_jobs", names, staged), base_of("q_jobs", names, staged)
+        group = f"jobs-{len(staged)}-{whole_up_to}"
         context.setJobGroup(group, "metrics")
-        findings_of(spark, "q_jobs", staged)
+        found = targets(source_of("q_jobs"), cut, base)
+        measure(spark, "q_jobs", found, NOTHING, whole_up_to=whole_up_to)
         return len(context.statusTracker().getJobIdsForGroup(group))
 
-    assert 0 < jobs(one) == jobs(more)
+    assert jobs(one, 1000) == jobs(more, 1000) == 1
+    assert 0 < jobs(one, 0) == jobs(more, 0)
 
 
 LANDED = [(topic, 0, offset) for topic in ("q.public.a",) for offset in (100, 120, 199)]

@@ -5,83 +5,38 @@ partition. Every table becomes rows of one shape, `subject`, a hash of the event
 one aggregation by key and one by subject follow. So the number of Spark jobs depends neither on
 the number of tables nor on the number of Expectations.
 
-Scope *change* looks at the rows of the batch, and at the keys of these rows in the whole table,
-found by a join with the batch's few keys instead of a shuffle of the key column. Scope *full*
-looks at every row.
+Scope *change* judges the rows of the batch, and looks for their keys in the whole table: small
+tables are read whole; in large ones the keys are found by a join with the batch's few keys
+instead of a shuffle of the key column. Scope *full* judges every row.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
-from functools import reduce
 
-import pyspark.sql.functions as F
-from pyspark.sql import Column, DataFrame, Row, SparkSession
+from pyspark.sql import Row, SparkSession
 
 from lakehouse.names import bronze_table
 from lakehouse.plan.offsets import OffsetRange
 from lakehouse.quality.judgement import Measurement
-from lakehouse.quality.silver_rows import COUNTS, VERSION, SilverRows, counts
+from lakehouse.quality.silver_rows import COUNTS, Shape, SilverRows
 from lakehouse.quality.staged import LandedRanges, Target
-from lakehouse.spark.tables import full_name
+from lakehouse.spark.tables import full_name, literal
 
+# Up to this many rows a table is read whole: one scan costs less than the joins.
+SMALL_TABLE = 200_000
 # More keys than this are not sent to every task: the keys are shuffled instead.
 BROADCAST_KEYS = 1_000_000
+# Generating code for every table costs more than it saves on fewer rows than this.
+SMALL_PASS = 1_000_000
 
 
 class Scope(StrEnum):
-    """Which rows are looked at: those of the batch with their keys, or all."""
+    """Which rows are judged: those of the batch, or all."""
 
     CHANGE = "change"
     FULL = "full"
-
-
-def measure_silver(
-    spark: SparkSession, targets: Sequence[Target], scope: Scope = Scope.CHANGE
-) -> DataFrame | None:
-    """The rows of one shape for all staged tables; None when there is none."""
-    plans = [SilverRows(spark, target, full=scope is Scope.FULL) for target in targets]
-    if not plans:
-        return None
-    parts = [plan.changed for plan in plans]
-    partial = [plan for plan in plans if not plan.reads_all and plan.target.table.key]
-    parts += [plan.unkeyed for plan in plans if not plan.reads_all and not plan.target.table.key]
-    if partial:
-        keys = _union(plan.changed.select("subject", "h1", "h2") for plan in partial).distinct()
-        keys = keys.where(F.col("h1").isNotNull())
-        if sum(plan.target.table.upserts for plan in partial) <= BROADCAST_KEYS:
-            keys = F.broadcast(keys)
-        parts.append(_with_keys(_union(plan.staged_keys for plan in partial), keys, "left"))
-        parts.append(_with_keys(_union(plan.published_keys for plan in partial), keys, "inner"))
-    return _union(parts)
-
-
-def measure_bronze(spark: SparkSession, source: str, landed: LandedRanges) -> DataFrame | None:
-    """The rows of one shape for what a run landed; None when it landed nothing."""
-    if not landed.ranges:
-        return None
-    in_range = reduce(Column.__or__, map(_in_range, landed.ranges))
-    own = (F.col("run_id") == landed.run_id) & (F.col("landed_at") >= F.lit(landed.since))
-    names = ("topic", "partition", "offset", "topic_id")
-    missing = reduce(Column.__or__, (F.col(name).isNull() for name in names))
-    return (
-        spark.table(full_name(bronze_table(source)))
-        .where(in_range | own)
-        .select(
-            _place("topic", "partition").alias("subject"),
-            F.col("offset").alias("h1"),
-            F.lit(0).cast("bigint").alias("h2"),
-            F.lit(1).cast("bigint").alias("n"),
-            *counts(
-                messages=own.cast("int"),
-                missing_coordinates=missing.cast("int"),
-                missing_timestamps=F.col("timestamp").isNull().cast("int"),
-            ),
-            *(F.lit(None).cast(VERSION).alias(f"{kind}version") for kind in ("", "published_")),
-            F.when(own, F.col("offset")).alias("first_offset"),
-        )
-    )
 
 
 def measure(
@@ -90,16 +45,27 @@ def measure(
     targets: Sequence[Target],
     landed: LandedRanges,
     scope: Scope = Scope.CHANGE,
+    whole_up_to: int = SMALL_TABLE,
 ) -> tuple[tuple[Measurement, ...], tuple[Measurement, ...]]:
     """Measure everything in one pass.
+
+    Args:
+        spark: Its catalog and configuration are used, in a session of its own.
+        source: The source's name.
+        targets: The staged tables.
+        landed: What the run landed.
+        scope: Which rows are judged.
+        whole_up_to: Tables of up to this many rows are read whole.
 
     Returns:
         The measurements of the silver tables and of the topic partitions.
     """
-    silver = measure_silver(spark, targets, scope)
-    bronze = measure_bronze(spark, source, landed)
-    parts = [part for part in (silver, bronze) if part is not None]
-    rows = {row["subject"]: row for row in _totals(_union(parts)).collect()} if parts else {}
+    session = _session(spark, targets, landed)
+    tables = [
+        SilverRows(target, _types(session, target), full=scope is Scope.FULL) for target in targets
+    ]
+    parts = [*_silver_statements(tables, whole_up_to), *_bronze_statements(source, landed)]
+    rows = {row["subject"]: row for row in session.sql(_totals(parts)).collect()} if parts else {}
     silver_tables = {target.silver for target in targets}
     ranges = {f"{each.topic}/{each.partition}": each for each in landed.ranges}
     # Messages of the run that lie in no range, such as those without a topic, are subjects too.
@@ -113,26 +79,95 @@ def measure(
     )
 
 
-def _totals(rows: DataFrame) -> DataFrame:
-    """One row per subject, through one row per subject and key."""
-    by_key = rows.groupBy("subject", "h1", "h2").agg(
-        F.sum("n").alias("n"),
-        *(F.sum(name).alias(name) for name in COUNTS),
-        F.max("version").alias("version"),
-        F.max("published_version").alias("published_version"),
-        F.min("first_offset").alias("first_offset"),
-        F.max("first_offset").alias("last_offset"),
+def _silver_statements(tables: Sequence[SilverRows], whole_up_to: int) -> list[str]:
+    """The statements of all tables: small and new ones whole, large ones by their keys."""
+    large = [table for table in tables if _is_large(table, whole_up_to)]
+    statements = [text for table in tables if table not in large for text in table.whole]
+    statements += [table.changed for table in large]
+    statements += [table.staged_keys for table in large if not table.target.table.key]
+    keyed = [table for table in large if table.target.table.key]
+    if keyed:
+        hint = "/*+ BROADCAST(k) */" if _keys(keyed) <= BROADCAST_KEYS else ""
+        keys = f"(SELECT DISTINCT * FROM ({_union(table.changed_keys for table in keyed)}))"
+        rest = ", ".join(("n", *COUNTS, "version", "published_version", "first_offset"))
+        on = "r.subject = k.subject AND r.h1 = k.h1 AND r.h2 = k.h2"
+        # Staged rows of other keys lose their hash and are only counted; published ones go.
+        for how, texts in (
+            ("LEFT", [table.staged_keys for table in keyed]),
+            ("INNER", [table.published_keys for table in keyed]),
+        ):
+            statements.append(
+                f"SELECT {hint} r.subject, k.h1, k.h2, {rest} "
+                f"FROM ({_union(texts)}) r {how} JOIN {keys} k ON {on}"
+            )
+    return statements
+
+
+def _is_large(table: SilverRows, whole_up_to: int) -> bool:
+    judged_whole = table.full or table.target.is_new
+    return not judged_whole and table.target.table.rows > whole_up_to
+
+
+def _keys(tables: Iterable[SilverRows]) -> int:
+    return sum(table.target.table.upserts for table in tables)
+
+
+def _session(spark: SparkSession, targets: Sequence[Target], landed: LandedRanges) -> SparkSession:
+    """A session for this pass; on few rows it generates no code and does not plan again."""
+    session = spark.newSession()
+    rows = sum(target.table.rows for target in targets) + sum(landed.messages.values())
+    if rows <= SMALL_PASS:
+        session.conf.set("spark.sql.codegen.wholeStage", "false")
+        # Spark's own fallback when generated code does not compile; half the CPU here.
+        session.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
+        session.conf.set("spark.sql.shuffle.partitions", "2")
+        session.conf.set("spark.sql.adaptive.enabled", "false")
+    return session
+
+
+def _types(session: SparkSession, target: Target) -> dict[str, str]:
+    schema = session.table(full_name(target.silver, target.branch)).schema
+    return {field.name: field.dataType.simpleString() for field in schema.fields}
+
+
+def _bronze_statements(source: str, landed: LandedRanges) -> tuple[str, ...]:
+    """The messages of the landed ranges, and all that this try landed."""
+    if not landed.ranges:
+        return ()
+    in_range = " OR ".join(map(_in_range, landed.ranges))
+    since = f"timestamp_micros({int(landed.since.timestamp() * 1_000_000)})"
+    own = f"(run_id = {literal(landed.run_id)} AND landed_at >= {since})"
+    shape = Shape(
+        subject="concat(coalesce(topic, '?'), '/', coalesce(string(partition), '?'))",
+        h1="offset",
+        h2="0",
+        n="1",
+        counts={
+            "messages": f"int({own})",
+            "missing_coordinates": "int(topic IS NULL OR partition IS NULL OR offset IS NULL "
+            "OR topic_id IS NULL)",
+            "missing_timestamps": "int(timestamp IS NULL)",
+        },
+        offset=f"if({own}, offset, NULL)",
     )
-    is_key = F.col("h1").isNotNull()
-    repeated = F.when(is_key & (F.col("n") > 1), F.col("n") - 1)
-    older = is_key & (F.col("version") < F.col("published_version"))
-    return by_key.groupBy("subject").agg(
-        F.sum("n").alias("row_count"),
-        F.coalesce(F.sum(repeated), F.lit(0)).alias("repeated"),
-        F.coalesce(F.sum(older.cast("int")), F.lit(0)).alias("positions_going_back"),
-        *(F.sum(name).alias(name) for name in COUNTS),
-        F.min("first_offset").alias("first_offset"),
-        F.max("last_offset").alias("last_offset"),
+    return (shape.select(full_name(bronze_table(source)), f"{own} OR {in_range}"),)
+
+
+def _totals(statements: Sequence[str]) -> str:
+    """One row per subject, through one row per subject and key."""
+    sums = ", ".join(f"sum({name}) {name}" for name in COUNTS)
+    by_key = (
+        f"SELECT subject, h1, sum(n) n, {sums}, max(version) version, "
+        "max(published_version) published_version, min(first_offset) first_offset, "
+        f"max(first_offset) last_offset FROM ({_union(statements)}) GROUP BY subject, h1, h2"
+    )
+    repeated = "if(h1 IS NOT NULL AND n > 1, n - 1, 0)"
+    older = "coalesce(h1 IS NOT NULL AND version < published_version, false)"
+    return (
+        f"SELECT subject, sum(n) row_count, sum({repeated}) repeated, "
+        f"sum(int({older})) positions_going_back, {sums}, "
+        "min(first_offset) first_offset, max(last_offset) last_offset "
+        f"FROM ({by_key}) GROUP BY subject"
     )
 
 
@@ -191,40 +226,13 @@ def _bronze_measurement(
     return Measurement(place, values, {})
 
 
-def _place(topic: str, partition: str) -> Column:
-    """A topic partition as text; a slash is in no topic's name."""
-    return F.concat(
-        F.coalesce(F.col(topic), F.lit("?")),
-        F.lit("/"),
-        F.coalesce(F.col(partition).cast("string"), F.lit("?")),
-    )
-
-
-def _with_keys(rows: DataFrame, keys: DataFrame, how: str) -> DataFrame:
-    """Rows with their key where the batch has it; all others lose it (left) or go (inner)."""
-    found = keys.select(
-        F.col("subject").alias("key_subject"), F.col("h1").alias("key1"), F.col("h2").alias("key2")
-    )
-    same = (
-        (F.col("subject") == F.col("key_subject"))
-        & (F.col("h1") == F.col("key1"))
-        & (F.col("h2") == F.col("key2"))
-    )
-    rest = [name for name in rows.columns if name not in ("subject", "h1", "h2")]
-    return rows.join(found, on=same, how=how).select(
-        "subject", F.col("key1").alias("h1"), F.col("key2").alias("h2"), *rest
-    )
-
-
-def _in_range(each: OffsetRange) -> Column:
+def _in_range(each: OffsetRange) -> str:
     return (
-        (F.col("topic") == each.topic)
-        & (F.col("partition") == each.partition)
-        & (F.col("topic_id") == each.topic_id)
-        & (F.col("offset") >= each.start)
-        & (F.col("offset") < each.end)
+        f"(topic = {literal(each.topic)} AND partition = {each.partition} "
+        f"AND topic_id = {literal(each.topic_id)} "
+        f"AND offset >= {each.start} AND offset < {each.end})"
     )
 
 
-def _union(parts: Iterable[DataFrame]) -> DataFrame:
-    return reduce(DataFrame.unionAll, parts)
+def _union(statements: Iterable[str]) -> str:
+    return " UNION ALL ".join(statements)

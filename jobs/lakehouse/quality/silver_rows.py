@@ -1,0 +1,211 @@
+"""A staged silver table as SQL that gives rows of the one shape metrics are aggregated from.
+
+In: a target and the types of its columns. Out: `SELECT` texts with `subject, h1, h2` (a hash of
+the event key), `n` (rows of the staged table), the counts of COUNTS, the version that a row has,
+the one that is published, and an offset. As text, so that Spark analyses all tables at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from lakehouse.envelope import PLACEHOLDER
+from lakehouse.names import quote_ident
+from lakehouse.quality.staged import Target, TopicPartition
+from lakehouse.spark.tables import full_name, literal
+
+COUNTS = (
+    "changed_rows",
+    "null_keys",
+    "placeholder_values",
+    "missing_positions",
+    "rows_outside_cut",
+    "nulls_in_required",
+    "messages",
+    "missing_coordinates",
+    "missing_timestamps",
+)
+NO_VERSION = "CAST(NULL AS struct<epoch: bigint, position: string>)"
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """One `SELECT` of the shape; every field is SQL.
+
+    Attributes:
+        counts: By name in COUNTS; the others are 0.
+        version: Of the staged row.
+        published: The version that the published row has.
+        offset: Kafka offset, for messages alone.
+    """
+
+    subject: str
+    h1: str
+    h2: str
+    n: str
+    counts: Mapping[str, str]
+    version: str = NO_VERSION
+    published: str = NO_VERSION
+    offset: str = "CAST(NULL AS bigint)"
+
+    def select(self, relation: str, where: str = "true") -> str:
+        """The statement over a relation."""
+        counts = ", ".join(f"bigint({self.counts.get(name, '0')}) {name}" for name in COUNTS)
+        return (
+            f"SELECT {self.subject} subject, bigint({self.h1}) h1, bigint({self.h2}) h2, "
+            f"bigint({self.n}) n, {counts}, {self.version} version, "
+            f"{self.published} published_version, {self.offset} first_offset "
+            f"FROM {relation} WHERE {where}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SilverRows:
+    """The statements of one table.
+
+    Attributes:
+        types: Column → Spark type of the staged table.
+        full: Whether all rows are judged, or those of the batch.
+    """
+
+    target: Target
+    types: Mapping[str, str]
+    full: bool
+
+    @property
+    def whole(self) -> tuple[str, ...]:
+        """Every staged row judged and counted, every published one with its version."""
+        staged = self._judged(n="1", judged="true" if self._is_whole else self.is_changed)
+        statements = [staged.select(self._staged)]
+        if not self.target.is_new:
+            statements.append(self._published_versions.select(self._published))
+        return tuple(statements)
+
+    @property
+    def changed(self) -> str:
+        """The batch's rows judged; they are counted among the keys."""
+        return self._judged(n="0", judged="true").select(self._staged, self.is_changed)
+
+    @property
+    def changed_keys(self) -> str:
+        """The keys of the batch's rows."""
+        keyed = f"({self.is_changed}) AND NOT ({self._has_null_key})"
+        return (
+            f"SELECT {self._subject} subject, {self._hash('a')} h1, {self._hash('b')} h2 "
+            f"FROM {self._staged} WHERE {keyed}"
+        )
+
+    @property
+    def staged_keys(self) -> str:
+        """Every staged row with its key and nothing else."""
+        return self._shape(n="1").select(self._staged)
+
+    @property
+    def published_keys(self) -> str:
+        """Every published row with its key and version."""
+        return self._published_versions.select(self._published)
+
+    @property
+    def is_changed(self) -> str:
+        """Whether the row's message lies in the batch; Iceberg prunes files by it."""
+        if self.target.is_new:
+            return "true"
+        topic, partition, offset = (self._cdc(name) for name in ("topic", "partition", "offset"))
+        return _any(
+            f"({topic} = {literal(place[0])} AND {partition} = {place[1]} AND {offset} >= {start})"
+            for place, start in sorted(self.target.start.items())
+        )
+
+    @property
+    def _is_whole(self) -> bool:
+        return self.full or self.target.is_new
+
+    def _judged(self, *, n: str, judged: str) -> Shape:
+        required = [name for name in self.target.table.required if name in self.types]
+        counts = {
+            "null_keys": f"int({self._has_null_key})",
+            "placeholder_values": _sum(self._placeholder_tests()),
+            "missing_positions": f"int({self._cdc('position')} IS NULL)",
+            "rows_outside_cut": f"int(NOT ({self._is_inside(self.target.end)}))",
+            "nulls_in_required": _sum(f"{quote_ident(name)} IS NULL" for name in required),
+        }
+        counts = {name: f"if({judged}, {count}, 0)" for name, count in counts.items()}
+        counts["changed_rows"] = f"int({self.is_changed})"
+        version = f"if({judged}, {self._version}, NULL)"
+        return self._shape(n=n, counts=counts, version=version)
+
+    @property
+    def _published_versions(self) -> Shape:
+        return self._shape(n="0", published=self._version)
+
+    def _shape(
+        self,
+        *,
+        n: str,
+        counts: Mapping[str, str] | None = None,
+        version: str = NO_VERSION,
+        published: str = NO_VERSION,
+    ) -> Shape:
+        h1, h2 = self._hash("a"), self._hash("b")
+        return Shape(self._subject, h1, h2, n, counts or {}, version, published)
+
+    def _hash(self, salt: str) -> str:
+        """Half of the 128 bits that name a key; NULL where a part of the key is missing."""
+        key = [quote_ident(name) for name in self.target.table.key]
+        if not key:
+            return "NULL"
+        return f"if({self._has_null_key}, NULL, xxhash64('{salt}', {', '.join(key)}))"
+
+    @property
+    def _has_null_key(self) -> str:
+        return _any(f"{quote_ident(name)} IS NULL" for name in self.target.table.key)
+
+    def _is_inside(self, end: Mapping[TopicPartition, int]) -> str:
+        """Whether the row's message is one that the cut covers."""
+        topic, partition, offset = (self._cdc(name) for name in ("topic", "partition", "offset"))
+        inside = _any(
+            f"({topic} = {literal(place[0])} AND {partition} = {place[1]} AND {offset} < {behind})"
+            for place, behind in sorted(end.items())
+        )
+        return f"coalesce({inside}, false)"
+
+    @property
+    def _version(self) -> str:
+        epoch, position = self._cdc("epoch"), self._cdc("position")
+        return f"named_struct('epoch', bigint({epoch}), 'position', {position})"
+
+    def _placeholder_tests(self) -> Iterable[str]:
+        """One test for each column that could hold the text of an unchanged large value."""
+        text = literal(PLACEHOLDER)
+        tests = {
+            "string": f"{{}} = {text}",
+            "binary": f"{{}} = CAST({text} AS binary)",
+            "array<string>": f"array_contains({{}}, {text})",
+        }
+        for name, kind in self.types.items():
+            if kind in tests:
+                yield f"coalesce({tests[kind].format(quote_ident(name))}, false)"
+
+    def _cdc(self, name: str) -> str:
+        return f"{quote_ident(self.target.table.cdc)}.{quote_ident(name)}"
+
+    @property
+    def _subject(self) -> str:
+        return literal(self.target.silver)
+
+    @property
+    def _staged(self) -> str:
+        return full_name(self.target.silver, self.target.branch)
+
+    @property
+    def _published(self) -> str:
+        return full_name(self.target.silver)
+
+
+def _any(conditions: Iterable[str]) -> str:
+    return " OR ".join(conditions) or "false"
+
+
+def _sum(conditions: Iterable[str]) -> str:
+    return " + ".join(f"int({condition})" for condition in conditions) or "0"
