@@ -14,7 +14,9 @@ from typing import Protocol
 import psycopg
 import pymysql
 from confluent_kafka import Consumer, KafkaException, TopicPartition
-from confluent_kafka.admin import AdminClient, ClusterMetadata, NewTopic
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._metadata import ClusterMetadata
+from confluent_kafka.cimpl import NewTopic
 from pymysql.constants import CLIENT
 
 from infra.errors import NotReady
@@ -96,7 +98,7 @@ def _open(database: Database, *, autocommit: bool) -> Connection:
 
 
 def _open_postgresql(database: Database, *, autocommit: bool) -> Connection:
-    return psycopg.connect(  # type: ignore[return-value]  # wants literal SQL, ours is from files
+    return psycopg.connect(
         host=database.host,
         port=database.port,
         user=database.user,
@@ -127,7 +129,7 @@ class KafkaAdmin:
     """The admin calls that the stack needs; each raises NotReady without an answer."""
 
     admin: AdminClient
-    properties: Mapping[str, str]
+    properties: Mapping[str, str | int | float | bool]
     timeout_s: float
 
     def brokers(self) -> tuple[int, ...]:
@@ -184,7 +186,7 @@ class KafkaAdmin:
 
 def kafka_admin(bootstrap_servers: str, *, timeout_s: float = 10) -> KafkaAdmin:
     """Kafka's admin interface at an address; connects when it is first used."""
-    properties = {
+    properties: dict[str, str | int | float | bool] = {
         "bootstrap.servers": bootstrap_servers,
         # Refused connections are reported by the call that needs an answer.
         "log_level": "0",
