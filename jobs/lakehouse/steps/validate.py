@@ -72,6 +72,8 @@ def run(context: StepContext, scope: Scope = Scope.CHANGE) -> StepOutcome:
         StepFailed: There is nothing that could be validated, because apply did not succeed.
     """
     preload()
+    # What check parsed was kept for apply; nothing reads it any more.
+    context.spark.catalog.clearCache()
     apply = context.ledger.newest_run(context.source.name, "apply", context.run_id)
     try:
         if apply is None:
