@@ -22,8 +22,9 @@ from lakehouse.plan.batch import TableFacts, plan_table, silver_identifier, tabl
 from lakehouse.plan.conservation import Law, balance, pending_of, to_json_counts
 from lakehouse.plan.handover import Excluded, StagedCut, StagedTable, excluded_of, identities_of
 from lakehouse.plan.progress import Progress, lowest, replaced
-from lakehouse.plan.records import CutRow
+from lakehouse.plan.records import SCHEMA_VERSIONS, CutRow, SchemaVersionRow
 from lakehouse.plan.tables import TablePlan
+from lakehouse.quality.versions import holds
 from lakehouse.spark import silver
 from lakehouse.spark.batch import Batch, Since, open_batch
 from lakehouse.spark.bronze import Bronze
@@ -109,6 +110,9 @@ def _plans(work: Applying) -> list[TablePlan]:
         configured=source.configured_names(),
         published={identity: _short(name) for identity, name in published.items()},
     )
+    recorded = work.context.ledger.rows(SCHEMA_VERSIONS, source=source.name)
+    versions = [row for row in recorded if isinstance(row, SchemaVersionRow)]
+    held = holds(sorted(versions, key=lambda row: row.recorded_at))
     behind = excluded_of(cut)
     base = Progress.from_json(cut.offsets if cut else "")
     plans = []
@@ -119,7 +123,7 @@ def _plans(work: Applying) -> list[TablePlan]:
             silver=identifier,
             stored=silver.stored_columns(work.context.spark, identifier),
             start=Progress.from_json(own.offsets) if own else base,
-            holds={},
+            holds=held.get(identity, {}),
         )
         key = source.table_options(identity).key
         plans.append(plan_table(identity, mine, work.batch.schemas, facts, key))

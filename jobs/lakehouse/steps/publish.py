@@ -14,15 +14,23 @@ from dataclasses import asdict, replace
 from datetime import UTC, datetime
 
 from lakehouse.errors import MainMoved, StepFailed, Superseded
-from lakehouse.plan.handover import Excluded, StagedCut, StagedTable, identities_of
+from lakehouse.names import TableIdentity, topic_of
+from lakehouse.plan.handover import (
+    Excluded,
+    StagedCut,
+    StagedTable,
+    excluded_of,
+    identities_of,
+)
+from lakehouse.plan.progress import Progress, replaced
 from lakehouse.plan.records import CUTS, CutRow
 from lakehouse.spark import metadata, tables
 from lakehouse.spark.leases import Leases
 from lakehouse.steps.context import StepContext, StepOutcome
 
 _WORKERS = 4
-# Verdicts that keep a table's rows from being published.
-_BLOCKING = ("failed", "error")
+# Verdicts with which a changed table's rows may be published; no verdict is none of them.
+_ALLOWING = ("passed", "warning")
 
 
 def run(context: StepContext) -> StepOutcome:
@@ -112,7 +120,9 @@ def _gate(
     staged: StagedCut, verdicts: Mapping[str, str]
 ) -> tuple[tuple[StagedTable, ...], tuple[StagedTable, ...]]:
     """The tables that may be published, and those that their suites refused."""
-    refused = tuple(t for t in staged.tables if verdicts.get(t.silver) in _BLOCKING)
+    refused = tuple(
+        t for t in staged.tables if t.changed and verdicts.get(t.silver) not in _ALLOWING
+    )
     allowed = tuple(t for t in staged.tables if t not in refused)
     return allowed, refused
 
@@ -129,13 +139,7 @@ def _cut_row(
             if snapshot is not None:
                 known[name] = snapshot
     identities = {**identities_of(base), **{t.silver: t.identity for t in staged.tables}}
-    before = base.offsets if base else ""
-    left = {
-        table.silver: Excluded(
-            base.cut_id if base else "", "its suites failed with severity critical", before
-        )
-        for table in refused
-    }
+    left = {table.silver: _refusal(context, staged, table, base) for table in refused}
     excluded = {name: asdict(entry) for name, entry in {**staged.excluded, **left}.items()}
     return CutRow(
         source=context.source.name,
@@ -152,6 +156,28 @@ def _cut_row(
         held_keys=staged.held_keys,
         identities=json.dumps(identities, sort_keys=True),
     )
+
+
+def _refusal(
+    context: StepContext, staged: StagedCut, table: StagedTable, base: CutRow | None
+) -> Excluded:
+    """A refused table stays where it was, which may be behind the newest cut already."""
+    reason = "its suites failed with severity critical, or did not judge it"
+    earlier = excluded_of(base).get(table.silver)
+    if earlier is not None:
+        return replace(earlier, reason=reason)
+    source = context.source
+    own = topic_of(TableIdentity(*table.identity), source.topic_prefix, source.connector)
+    before = Progress.from_json(base.offsets if base else "")
+    after = Progress.from_json(staged.offsets).offsets
+    limits = {
+        (topic, number): before.next_offset(topic, number)
+        for topic in (own, *source.kafka.topic_tables)
+        if topic in after.topics
+        for number in after.topics[topic].next_offsets
+    }
+    offsets = Progress(replaced(after, limits)).to_json()
+    return Excluded(base.cut_id if base else "", reason, offsets)
 
 
 def _finish(context: StepContext, cut: CutRow, check: Callable[[], None]) -> None:
