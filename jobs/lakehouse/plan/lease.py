@@ -53,15 +53,15 @@ class Lease:
         return Lease(values["token"], values["run_id"], holder, values["expires_at_s"])
 
 
-def may_take(lease: Lease | None, run_id: str, now_s: float, *, holder_is_dead: bool) -> bool:
+def may_take(lease: Lease | None, run_id: str, now_s: float, *, holder_is_gone: bool) -> bool:
     """Whether a run may take the lease now.
 
     Args:
         lease: The newest one; None when nobody ever took it.
         run_id: The run that asks; a retry of the holding run may always go on.
         now_s: Seconds since the epoch.
-        holder_is_dead: Known only on the holder's own host; False elsewhere.
+        holder_is_gone: Known only on the holder's own host; False elsewhere.
     """
-    if lease is None or lease.expires_at_s <= now_s or holder_is_dead:
+    if lease is None or lease.expires_at_s <= now_s or holder_is_gone:
         return True
     return lease.run_id == run_id and lease.holder is None

@@ -67,7 +67,7 @@ class Leases:
             table = self._load()
             text = table.properties.get(self._property)
             seen = Lease.from_json(text) if text else None
-            if not may_take(seen, run_id, time.time(), holder_is_dead=_is_dead(seen)):
+            if not may_take(seen, run_id, time.time(), holder_is_gone=_is_gone(seen)):
                 raise Superseded(_held(self._source, seen))
             token = (seen.token if seen else 0) + 1
             if self._commit_taking(table, Lease(token, run_id, _this_process(), _expiry(TTL_S))):
@@ -88,8 +88,14 @@ class Leases:
             )
 
     @contextmanager
-    def held(self, token: int, run_id: str) -> Iterator[Callable[[], None]]:
+    def held(self, token: int, run_id: str, *, lone_step: bool) -> Iterator[Callable[[], None]]:
         """Keep a taken lease alive while a step works; gives the check to call before commits.
+
+        Args:
+            token: From `take`.
+            run_id: The run that took it.
+            lone_step: Whether another process does the next step; the lease then waits for it.
+                Otherwise this process keeps it, and gives it up by dying.
 
         Raises:
             Superseded: The token is not the newest one, now or at the end.
@@ -103,7 +109,8 @@ class Leases:
         finally:
             done.set()
             beat.join()
-        self._renew(token, run_id, None, BETWEEN_STEPS_S)
+        holder = None if lone_step else _this_process()
+        self._renew(token, run_id, holder, BETWEEN_STEPS_S)
 
     def give_back(self, token: int, run_id: str) -> None:
         """End the lease; the next run need not wait."""
@@ -200,11 +207,12 @@ def _start_of(pid: int) -> int | None:
     return None if fields[0] in "ZX" else int(fields[19])
 
 
-def _is_dead(lease: Lease | None) -> bool:
+def _is_gone(lease: Lease | None) -> bool:
     holder = lease.holder if lease else None
     if holder is None or holder.host != socket.gethostname():
         return False
-    return _start_of(holder.pid) != holder.started
+    # A lease that this process left is nobody's any more: it runs one step at a time.
+    return holder == _this_process() or _start_of(holder.pid) != holder.started
 
 
 def _held(source: str, lease: Lease | None) -> str:

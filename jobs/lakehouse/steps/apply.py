@@ -73,7 +73,7 @@ def run(context: StepContext) -> StepOutcome:
     connector = find_connector(context.source.connector)
     leases = Leases(context.ledger.catalog, context.source.name)
     token = leases.take(context.run_id)
-    with leases.held(token, context.run_id) as check:
+    with leases.held(token, context.run_id, lone_step=context.lone_step) as check:
         roll_forward(context, check)
         cut = context.ledger.newest_cut(context.source.name)
         landed = Bronze(context.source.name, context.ledger).landed(context.spark)

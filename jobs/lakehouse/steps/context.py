@@ -25,6 +25,7 @@ class StepContext:
         run_started: When this try of the run began; with `run_id` it names the try.
         until: End of the data interval (exclusive); None lands whatever is there.
         archive: A topic archive to land from; None lands from Kafka.
+        lone_step: Whether the run's next step is another process's.
     """
 
     source: SourceConfig
@@ -36,6 +37,7 @@ class StepContext:
     attempt: int = 1
     until: datetime | None = None
     archive: Path | None = None
+    lone_step: bool = False
 
 
 @dataclass(frozen=True, slots=True)

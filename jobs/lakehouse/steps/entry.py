@@ -32,7 +32,7 @@ def main(steps: Sequence[Step], arguments: Sequence[str] | None = None) -> int:
     options = _parser(steps).parse_args(arguments)
     die_with_launcher()
     try:
-        context = _context(options)
+        context = _context(options, lone_step=len(steps) == 1)
     except LakehouseError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
@@ -60,7 +60,7 @@ def _parser(steps: Sequence[Step]) -> argparse.ArgumentParser:
     return parser
 
 
-def _context(options: argparse.Namespace) -> StepContext:
+def _context(options: argparse.Namespace, *, lone_step: bool) -> StepContext:
     settings = Settings.from_environment()
     source = SourceConfig.model_validate_json(options.config)
     return StepContext(
@@ -72,6 +72,7 @@ def _context(options: argparse.Namespace) -> StepContext:
         run_started=options.run_started or datetime.now(UTC),
         until=options.until,
         archive=options.archive,
+        lone_step=lone_step,
     )
 
 

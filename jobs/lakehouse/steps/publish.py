@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 
@@ -44,10 +45,10 @@ def run(context: StepContext) -> StepOutcome:
     leases = Leases(context.ledger.catalog, context.source.name)
     published = {row.cut_id for row in context.ledger.cuts(context.source.name)}
     if staged.cut_id in published:
-        with leases.held(staged.token, context.run_id) as check:
+        with _held(leases, staged, context) as check:
             roll_forward(context, check)
         return StepOutcome(f"cut {staged.cut_id} was published already")
-    with leases.held(staged.token, context.run_id) as check:
+    with _held(leases, staged, context) as check:
         newest = context.ledger.newest_cut(context.source.name)
         if (newest.cut_id if newest else "") != staged.base_cut:
             raise Superseded(
@@ -62,6 +63,12 @@ def run(context: StepContext) -> StepOutcome:
         _finish(context, cut, check)
     leases.give_back(staged.token, context.run_id)
     return _outcome(cut, staged, allowed, refused)
+
+
+def _held(
+    leases: Leases, staged: StagedCut, context: StepContext
+) -> AbstractContextManager[Callable[[], None]]:
+    return leases.held(staged.token, context.run_id, lone_step=context.lone_step)
 
 
 def roll_forward(context: StepContext, check: Callable[[], None]) -> None:
