@@ -14,9 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-import pyarrow as pa
 from pyiceberg.exceptions import NoSuchTableError
-from pyiceberg.expressions import And, EqualTo
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Snapshot
 from pyspark.sql import DataFrame, SparkSession
@@ -76,7 +74,7 @@ PROPERTIES = {
 }
 
 
-_COUNTED_BY = ["topic", "partition"]
+_COUNTED = ("topic", "partition", "messages", "first", "last")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,16 +86,6 @@ class PartitionCount:
     messages: int
     first: int
     last: int
-
-    def plus(self, other: PartitionCount) -> PartitionCount:
-        """Both counts of one topic partition."""
-        return PartitionCount(
-            self.topic,
-            self.partition,
-            self.messages + other.messages,
-            min(self.first, other.first),
-            max(self.last, other.last),
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,26 +132,27 @@ class Bronze:
         return self._derived(spark, ref)
 
     def counts(
-        self, snapshot_id: int, run_id: str, landed_at: datetime
+        self, spark: SparkSession, branch: str, run_id: str, landed_at: datetime
     ) -> tuple[PartitionCount, ...]:
-        """What one landing added, by topic partition; read back without a Spark job."""
-        mine = And(
-            EqualTo(term="run_id", value=run_id),
-            EqualTo(term="landed_at", value=landed_at.isoformat()),
+        """What one landing staged on a branch, by topic partition."""
+        mine = (F.col("landed_at") == F.lit(landed_at)) & (F.col("run_id") == F.lit(run_id))
+        rows = (
+            spark.table(full_name(self.table, branch))
+            .where(mine)
+            .groupBy("topic", "partition")
+            .agg(
+                F.count("*").alias("messages"),
+                F.min("offset").alias("first"),
+                F.max("offset").alias("last"),
+            )
+            .collect()
         )
-        scan = self.ledger.catalog.load_table(self.table).scan(
-            row_filter=mine, selected_fields=(*_COUNTED_BY, "offset"), snapshot_id=snapshot_id
+        return tuple(
+            sorted(
+                (PartitionCount(*(row[name] for name in _COUNTED)) for row in rows),
+                key=lambda count: (count.topic, count.partition),
+            )
         )
-        found: dict[tuple[str, int], PartitionCount] = {}
-        for batch in scan.to_arrow_batch_reader():
-            grouped = pa.Table.from_batches([batch]).group_by(_COUNTED_BY)
-            totals = grouped.aggregate([("offset", name) for name in ("count", "min", "max")])
-            for row in totals.to_pylist():
-                values = (row[f"offset_{name}"] for name in ("count", "min", "max"))
-                count = PartitionCount(row["topic"], row["partition"], *values)
-                at = (count.topic, count.partition)
-                found[at] = found[at].plus(count) if at in found else count
-        return tuple(found[at] for at in sorted(found))
 
     def messages(self, spark: SparkSession, ref: str = MAIN) -> DataFrame:
         """All messages of a ref."""
