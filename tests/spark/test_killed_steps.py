@@ -47,9 +47,7 @@ def die(runs: Runs, archive: Path, death: Death) -> None:
     command = [sys.executable, "-m", "tests.support.dying_step", str(runs.settings.home)]
     command += [runs.source.name, str(archive), death.table, str(death.nth)]
     root = Path(__file__).resolve().parents[2]
-    ended = subprocess.run(
-        [*command, *arguments, str(death.nth)], cwd=root, check=False, timeout=500
-    )
+    ended = subprocess.run(command, cwd=root, check=False, timeout=500)
     assert ended.returncode == -signal.SIGKILL
 
 
