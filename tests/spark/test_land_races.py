@@ -19,13 +19,8 @@ from infra.spark import spark_environment
 from lakehouse.config import parse_source
 from lakehouse.errors import LandingRefused, MainMoved
 from lakehouse.plan.archive import ArchiveFile, archive_topic_id
-from lakehouse.plan.offsets import (
-    LandedOffsets,
-    LandingPlan,
-    OffsetRange,
-    TopicProgress,
-    batch_id,
-)
+from lakehouse.plan.landing import LandingPlan
+from lakehouse.plan.offsets import LandedOffsets, OffsetRange, TopicProgress, batch_id
 from lakehouse.plan.records import RUNS
 from lakehouse.plan.submission import Run, application, arguments
 from lakehouse.spark.archive import open_archive

@@ -13,9 +13,9 @@ from lakehouse.plan.archive import (
     PartitionContent,
     archive_files,
     archive_topic_id,
-    line_fault,
     plan_archive,
 )
+from lakehouse.plan.archive_line import line_fault
 from lakehouse.plan.offsets import LandedOffsets, TopicProgress
 from tests.support.archive_lines import BAD_LINES, GOOD_LINES
 

@@ -8,18 +8,15 @@ from hypothesis import strategies as st
 
 from lakehouse.config import parse_source
 from lakehouse.errors import LandingRefused
+from lakehouse.plan.landing import Fault, gone_topics, landing_topics, plan_landing
 from lakehouse.plan.offsets import (
-    Fault,
     LandedOffsets,
     OffsetRange,
     PartitionBounds,
     TopicBounds,
     TopicProgress,
     batch_id,
-    gone_topics,
     landing_tasks,
-    landing_topics,
-    plan_landing,
 )
 
 

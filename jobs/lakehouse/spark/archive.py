@@ -1,16 +1,13 @@
 """Topic archives in Spark: read and check their messages, and compare them with bronze.
 
 In: `<topic>.jsonl[.gz]` files. Out: one DataFrame of messages, what it holds per topic partition,
-or an ArchiveError that names file and line. Lines are parsed as VARIANT, because `from_json`
-takes any token for text and a broken line for NULL; only a line that the variant parser is too
-small for is parsed with `from_json`, and checked in the driver.
+or an ArchiveError that names file and line.
 """
 
 from __future__ import annotations
 
 import tempfile
-import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -20,64 +17,21 @@ import pyarrow as pa
 from py4j.protocol import Py4JJavaError
 from pyspark import StorageLevel
 from pyspark.errors import PySparkException
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lakehouse.errors import ArchiveError, LandingRefused
-from lakehouse.plan.archive import (
-    MAX_OFFSET,
-    MAX_PARTITION,
-    MAX_TIMESTAMP_MS,
-    TIMESTAMP_TYPES,
-    ArchiveFile,
-    PartitionContent,
-)
-from lakehouse.plan.offsets import LandingPlan, OffsetRange
+from lakehouse.plan.archive import ArchiveFile, PartitionContent
+from lakehouse.plan.landing import LandingPlan
+from lakehouse.plan.offsets import OffsetRange
 from lakehouse.spark.archive_lines import line_number, refuse_broken_lines, unexplained
+from lakehouse.spark.archive_parsing import (
+    LARGE_LINE_BYTES,
+    LINK_PREFIX,
+    MESSAGE_COLUMNS,
+    parsed_lines,
+)
 from lakehouse.spark.bronze import PartitionCount
-
-# Jackson gives up on text of more than 20 million characters.
-LARGE_LINE_BYTES = 16_000_000
-
-MESSAGE_COLUMNS = (
-    "topic",
-    "partition",
-    "offset",
-    "timestamp",
-    "timestamp_type",
-    "key",
-    "value",
-    "headers",
-)
-
-_TEXT = "(?:STRING|VOID)"
-_LIST = r"(?:VOID|ARRAY<VOID>|ARRAY<ARRAY<STRING>>)"
-_SHAPE = (
-    rf"OBJECT<(?:headers: {_LIST}, headers_b64: {_LIST}|headers(?:_b64)?: {_LIST}), "
-    rf"(?:key: {_TEXT}, key_b64: {_TEXT}|key(?:_b64)?: {_TEXT}), "
-    r"offset: BIGINT, partition: BIGINT, timestamp: BIGINT, "
-    r"(?:timestamp_type: (?:STRING|BIGINT), )?topic: STRING, "
-    rf"(?:value: {_TEXT}, value_b64: {_TEXT}|value(?:_b64)?: {_TEXT})>"
-)
-# UTF-8 has no bytes for half of a surrogate pair.
-_LONE_SURROGATE = (
-    r"(?i)\\ud[89ab][0-9a-f]{2}(?!\\ud[c-f][0-9a-f]{2})"
-    r"|(?<!\\ud[89ab][0-9a-f]{2})\\ud[c-f][0-9a-f]{2}"
-)
-_FIELDS: Mapping[str, str] = {
-    "topic": "string",
-    "partition": "bigint",
-    "offset": "bigint",
-    "timestamp": "bigint",
-    "timestamp_type": "string",
-    "key": "string",
-    "key_b64": "string",
-    "value": "string",
-    "value_b64": "string",
-    "headers": "array<array<string>>",
-    "headers_b64": "array<array<string>>",
-}
-_LINK = "t-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +88,7 @@ def open_archive(
     """
     with tempfile.TemporaryDirectory(dir=workspace, prefix="archive-") as folder:
         for file in files:
-            (Path(folder) / f"{_LINK}{file.path.name}").symlink_to(file.path.absolute())
+            (Path(folder) / f"{LINK_PREFIX}{file.path.name}").symlink_to(file.path.absolute())
         # Kept, because checking, comparing and landing would each parse every line again.
         lines = parsed_lines(spark, folder).persist(StorageLevel.MEMORY_AND_DISK)
         try:
@@ -213,147 +167,6 @@ def refuse_differences(
             f"{row['offset']} {detail}: expected equal bytes for what is landed; nothing was "
             "landed, land this archive as another source"
         )
-
-
-def parsed_lines(spark: SparkSession, folder: str) -> DataFrame:
-    """One row for each line: the message, and whether the line is broken or very large.
-
-    A broken line has NULL in place of its message, except for the topic of its file.
-    """
-    sentinel = uuid.uuid4().hex
-    raw = spark.read.text(f"{folder}/{_LINK}*", lineSep="\n").select(
-        F.col("value").alias("line"),
-        F.regexp_extract("_metadata.file_name", rf"^{_LINK}(.+)\.jsonl(?:\.gz)?$", 1).alias("file"),
-    )
-    wrapped = F.concat(F.lit("["), F.col("line"), F.lit(f',"{sentinel}"]'))
-    large = F.octet_length("line") >= LARGE_LINE_BYTES
-    parsed = raw.select(
-        "line",
-        "file",
-        large.alias("large"),
-        F.when(~large, F.try_parse_json(wrapped)).alias("parsed"),
-    )
-    fields = parsed.select("line", "file", "large", _message().alias("m"), _shape(sentinel))
-    return _typed(fields)
-
-
-def _message() -> Column:
-    """The members of a line, from the variant or, for a large line, by `from_json`."""
-    schema = ", ".join(f"{name} {kind}" for name, kind in _FIELDS.items())
-    members = [
-        F.try_variant_get("parsed", f"$[0].{name}", kind).alias(name)
-        for name, kind in _FIELDS.items()
-    ]
-    options = {"maxStringLen": str(2**31 - 1)}
-    return F.when(F.col("large"), F.from_json("line", schema, options)).otherwise(
-        F.struct(*members)
-    )
-
-
-def _shape(sentinel: str) -> Column:
-    """Whether the line is one object and nothing behind it, with the known members."""
-    shape = F.schema_of_variant(F.try_variant_get("parsed", "$[0]", "variant"))
-    alone = F.try_variant_get("parsed", "$[1]", "string") == F.lit(sentinel)
-    whole = F.col("large") | (alone & shape.rlike(f"^{_SHAPE}$"))
-    escapes = F.replace("line", F.lit("\\\\"), F.lit(" "))
-    lone = F.col("line").contains("\\u") & escapes.rlike(_LONE_SURROGATE)
-    return F.coalesce(whole & ~lone & F.is_valid_utf8("line"), F.lit(False)).alias("shaped")
-
-
-def _typed(fields: DataFrame) -> DataFrame:
-    member = {name: F.col(f"m.{name}") for name in _FIELDS}
-    typed = fields.select(
-        "file",
-        "large",
-        "shaped",
-        member["topic"].alias("topic"),
-        *(member[name].alias(name) for name in ("partition", "offset", "timestamp")),
-        _timestamp_type(member["timestamp_type"]).alias("timestamp_type"),
-        _bytes(member["key"], member["key_b64"]).alias("key"),
-        _bytes(member["value"], member["value_b64"]).alias("value"),
-        _headers(member["headers"], member["headers_b64"]).alias("headers"),
-        (
-            _one_of(member["key"], member["key_b64"])
-            & _one_of(member["value"], member["value_b64"])
-            & _headers_fit(member["headers"], member["headers_b64"])
-        ).alias("fit"),
-    )
-    good = F.coalesce(
-        F.col("shaped")
-        & F.col("fit")
-        & (F.col("topic") == F.col("file"))
-        & F.col("partition").between(0, MAX_PARTITION)
-        & F.col("offset").between(0, MAX_OFFSET)
-        & F.col("timestamp").between(-1, MAX_TIMESTAMP_MS)
-        & F.col("timestamp_type").isNotNull(),
-        F.lit(False),
-    )
-    judged = typed.withColumn("good", good)
-    return judged.select(
-        F.col("file").alias("topic"),
-        F.when(F.col("good"), F.col("partition")).cast("int").alias("partition"),
-        F.when(F.col("good"), F.col("offset")).alias("offset"),
-        F.timestamp_millis(F.when(F.col("good"), F.col("timestamp"))).alias("timestamp"),
-        *("timestamp_type", "key", "value", "headers", "large"),
-        (~F.col("good")).alias("broken"),
-    )
-
-
-def _timestamp_type(text: Column) -> Column:
-    number = F.when(text.isNull(), F.lit(TIMESTAMP_TYPES["CreateTime"]))
-    for name, code in TIMESTAMP_TYPES.items():
-        number = number.when(text.isin(name, str(code)), F.lit(code))
-    return number
-
-
-def _bytes(text: Column, encoded: Column) -> Column:
-    return F.coalesce(F.try_to_binary(encoded, F.lit("base64")), text.cast("binary"))
-
-
-def _one_of(text: Column, encoded: Column) -> Column:
-    return encoded.isNull() | (text.isNull() & _is_base64(encoded))
-
-
-def _is_base64(encoded: Column) -> Column:
-    """Whether encoding again gives the same text; Spark breaks its own after 76 characters."""
-    again = F.replace(F.base64(F.try_to_binary(encoded, F.lit("base64"))), F.lit("\r\n"), F.lit(""))
-    return F.coalesce(again == encoded, F.lit(False))
-
-
-def _headers(text: Column, encoded: Column) -> Column:
-    decoded = F.transform(
-        encoded,
-        lambda pair: F.struct(
-            F.get(pair, F.lit(0)).alias("key"),
-            F.try_to_binary(F.get(pair, F.lit(1)), F.lit("base64")).alias("value"),
-        ),
-    )
-    plain = F.transform(
-        text,
-        lambda pair: F.struct(
-            F.get(pair, F.lit(0)).alias("key"), F.get(pair, F.lit(1)).cast("binary").alias("value")
-        ),
-    )
-    return F.when(F.size(encoded) > 0, decoded).otherwise(
-        F.coalesce(plain, F.array().cast("array<struct<key: string, value: binary>>"))
-    )
-
-
-def _headers_fit(text: Column, encoded: Column) -> Column:
-    def is_pair(pair: Column) -> Column:
-        return (F.size(pair) == 2) & F.get(pair, F.lit(0)).isNotNull()
-
-    def is_encoded_pair(pair: Column) -> Column:
-        value = F.get(pair, F.lit(1))
-        return is_pair(pair) & (value.isNull() | _is_base64(value))
-
-    some = F.lit(True)
-    return (
-        (text.isNotNull() | encoded.isNotNull())
-        & F.coalesce((F.size(text) == 0) | (F.size(encoded) == 0), some)
-        & F.coalesce(F.forall(text, is_pair), some)
-        & F.coalesce(F.forall(encoded, is_encoded_pair), some)
-    )
 
 
 def _contents(

@@ -32,12 +32,12 @@ from pyspark.sql import functions as F
 
 from lakehouse.config import SourceConfig
 from lakehouse.errors import ConfigError, LakehouseError
+from lakehouse.plan.landing import landing_topics
 from lakehouse.plan.offsets import (
     MESSAGES_PER_TASK,
     OffsetRange,
     PartitionBounds,
     TopicBounds,
-    landing_topics,
 )
 
 _Answer = TypeVar("_Answer")

@@ -22,7 +22,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lakehouse.errors import LandingRefused, MainMoved
-from lakehouse.plan.offsets import LandedOffsets, LandingPlan, landing_tasks
+from lakehouse.plan.landing import LandingPlan
+from lakehouse.plan.offsets import LandedOffsets, landing_tasks
 from lakehouse.spark.bronze import (
     BATCH_ID_PROPERTY,
     OFFSETS_PROPERTY,

@@ -12,8 +12,10 @@ from pyspark.sql import functions as F
 
 from lakehouse.config import Settings, SourceConfig, kafka_properties, select_topics
 from lakehouse.errors import ArchiveError, LakehouseError
-from lakehouse.plan.offsets import LandedOffsets, OffsetRange, plan_landing
-from lakehouse.spark.archive import MESSAGE_COLUMNS, within
+from lakehouse.plan.landing import plan_landing
+from lakehouse.plan.offsets import LandedOffsets, OffsetRange
+from lakehouse.spark.archive import within
+from lakehouse.spark.archive_parsing import MESSAGE_COLUMNS
 from lakehouse.spark.archive_writing import write_archive
 from lakehouse.spark.bronze import Bronze
 from lakehouse.spark.kafka import read_messages, read_topics

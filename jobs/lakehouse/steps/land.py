@@ -8,13 +8,8 @@ from pathlib import Path
 from lakehouse.config import kafka_properties, select_topics
 from lakehouse.errors import ArchiveError
 from lakehouse.plan.archive import ArchiveFile, archive_files, plan_archive
-from lakehouse.plan.offsets import (
-    LandedOffsets,
-    LandingPlan,
-    gone_topics,
-    landing_topics,
-    plan_landing,
-)
+from lakehouse.plan.landing import LandingPlan, gone_topics, landing_topics, plan_landing
+from lakehouse.plan.offsets import LandedOffsets
 from lakehouse.spark.archive import Archive, open_archive, refuse_differences, within
 from lakehouse.spark.bronze import Bronze, PartitionCount
 from lakehouse.spark.kafka import read_messages, read_topics
