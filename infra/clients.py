@@ -150,10 +150,6 @@ class KafkaAdmin:
             pending = self.admin.create_topics([topic])
             self._await(pending[name])
 
-    def delete_topic(self, name: str) -> None:
-        """Delete a topic with its messages."""
-        self._await(self.admin.delete_topics([name])[name])
-
     def end_offsets(self, topics: Sequence[str]) -> dict[tuple[str, int], int]:
         """The end offset of each topic partition of these topics."""
         sizes = self.topics()

@@ -26,7 +26,7 @@ from pyiceberg.transforms import IdentityTransform
 
 from lakehouse.config import Settings
 from lakehouse.plan.catalog import CATALOG, pyiceberg_properties
-from lakehouse.plan.records import CONTROL_TABLES, CUTS, RUNS, ControlTable, CutRow, Record, RunRow
+from lakehouse.plan.records import CUTS, RUNS, ControlTable, CutRow, Record, RunRow
 
 _ARROW: Mapping[object, pa.DataType] = {
     str: pa.string(),
@@ -104,11 +104,6 @@ class Ledger:
         cuts = self.cuts(source)
         published = {row.cut_id for row in cuts if row.state == "published"}
         return next((row for row in reversed(cuts) if row.cut_id not in published), None)
-
-    def create_all(self) -> None:
-        """Create every control table that is missing."""
-        for table in CONTROL_TABLES:
-            self._open_or_create(table)
 
     def _open_or_create(self, table: ControlTable) -> Table:
         try:

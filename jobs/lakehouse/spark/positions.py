@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 import pyspark.sql.functions as F
 from pyspark.sql import Column
 
-from lakehouse.connectors import Codec, Connector, PositionField
+from lakehouse.connectors import Codec, PositionField
 
 SEPARATOR = "."
 
@@ -34,11 +34,6 @@ def lowest(field: PositionField) -> Column:
 def join(parts: list[Column]) -> Column:
     """The parts of a position as one text; NULL when a part is NULL."""
     return parts[0] if len(parts) == 1 else F.concat(*_interleave(parts))
-
-
-def commit_part(position: Column, connector: Connector) -> Column:
-    """The leading text of a position that orders commits."""
-    return F.substring_index(position, SEPARATOR, connector.commit_fields)
 
 
 def _interleave(parts: list[Column]) -> list[Column]:

@@ -167,12 +167,6 @@ def widen_column(spark: SparkSession, table: str, column: str, spark_type: str) 
     )
 
 
-def set_properties(spark: SparkSession, table: str, properties: Mapping[str, str]) -> None:
-    """Set table properties."""
-    options = ", ".join(f"'{key}'='{value}'" for key, value in sorted(properties.items()))
-    spark.sql(f"ALTER TABLE {full_name(table)} SET TBLPROPERTIES ({options})")
-
-
 def _column_ddl(field: T.StructField) -> str:
     comment = field.metadata.get("comment")
     text = f"{quote_ident(field.name)} {type_ddl(field.dataType)}"
