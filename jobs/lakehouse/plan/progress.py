@@ -52,6 +52,15 @@ class Progress:
         return Progress(LandedOffsets.from_json(text), highs)
 
 
+def messages_between(start: Progress, end: LandedOffsets) -> int:
+    """How many messages lie between two points at most; offsets may have gaps."""
+    return sum(
+        max(0, behind - start.next_offset(topic, number))
+        for topic, entry in end.topics.items()
+        for number, behind in entry.next_offsets.items()
+    )
+
+
 def limited(landed: LandedOffsets, ends: Mapping[tuple[str, int], int]) -> LandedOffsets:
     """The landed offsets, lowered to the given ends where there is one."""
     return LandedOffsets(

@@ -22,14 +22,14 @@ from lakehouse.plan.offsets import OffsetRange
 from lakehouse.quality.judgement import Measurement
 from lakehouse.quality.silver_rows import COUNTS, Shape, SilverRows
 from lakehouse.quality.staged import LandedRanges, Target
-from lakehouse.spark.tables import full_name, literal
+from lakehouse.spark.session import tune
+from lakehouse.spark.sql import literal
+from lakehouse.spark.tables import full_name
 
 # Up to this many rows a table is read whole: one scan costs less than the joins.
 SMALL_TABLE = 200_000
 # More keys than this are not sent to every task: the keys are shuffled instead.
 BROADCAST_KEYS = 1_000_000
-# Generating code for every table costs more than it saves on fewer rows than this.
-SMALL_PASS = 1_000_000
 
 
 class Scope(StrEnum):
@@ -113,15 +113,9 @@ def _keys(tables: Iterable[SilverRows]) -> int:
 
 
 def _session(spark: SparkSession, targets: Sequence[Target], landed: LandedRanges) -> SparkSession:
-    """A session for this pass; on few rows it generates no code and does not plan again."""
+    """A session for this pass."""
     session = spark.newSession()
-    rows = sum(target.table.rows for target in targets) + sum(landed.messages.values())
-    if rows <= SMALL_PASS:
-        session.conf.set("spark.sql.codegen.wholeStage", "false")
-        # Spark's own fallback when generated code does not compile; half the CPU here.
-        session.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
-        session.conf.set("spark.sql.shuffle.partitions", "2")
-        session.conf.set("spark.sql.adaptive.enabled", "false")
+    tune(session, sum(target.table.rows for target in targets) + sum(landed.messages.values()))
     return session
 
 

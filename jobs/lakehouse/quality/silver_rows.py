@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from lakehouse.envelope import PLACEHOLDER
 from lakehouse.names import quote_ident
 from lakehouse.quality.staged import Target, TopicPartition
-from lakehouse.spark.tables import full_name, literal
+from lakehouse.spark.sql import literal
+from lakehouse.spark.tables import full_name
 
 COUNTS = (
     "changed_rows",

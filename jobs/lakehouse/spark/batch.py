@@ -11,18 +11,20 @@ from dataclasses import dataclass
 from datetime import datetime
 
 import pyspark.sql.functions as F
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from lakehouse.config import SourceConfig
 from lakehouse.connectors import Connector
 from lakehouse.plan.groups import Group
 from lakehouse.plan.offsets import LandedOffsets
-from lakehouse.plan.progress import Progress, limited
+from lakehouse.plan.progress import Progress, limited, messages_between
 from lakehouse.plan.tables import TopicPartition
 from lakehouse.plan.types import Schema
 from lakehouse.spark.envelopes import parse, read_slice
 from lakehouse.spark.profile import load_schemas, profile
 from lakehouse.spark.running import place_running
+from lakehouse.spark.session import tune
+from lakehouse.spark.sql import all_of, any_of, in_partition
 from lakehouse.spark.transactions import TransactionCut, cut_transactions
 
 
@@ -39,6 +41,7 @@ class Batch:
         landed: How far bronze goes.
         end: How far this batch may be applied.
         transactions: Why it ends there.
+        size: How many messages it has at most.
     """
 
     messages: DataFrame
@@ -49,6 +52,7 @@ class Batch:
     landed: LandedOffsets
     end: LandedOffsets
     transactions: TransactionCut
+    size: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +81,8 @@ def open_batch(
     A local checkpoint keeps the rows and cuts the plan short, unlike a cache: each later query
     would analyse the whole parsing again.
     """
+    size = messages_between(since.progress, landed)
+    tune(spark, size)
     messages = read_slice(spark, source, since.progress, landed)
     topics = sorted(landed.topics)
     parsed = parse(messages, source, connector, topics).localCheckpoint(eager=False)
@@ -86,7 +92,17 @@ def open_batch(
     end = limited(landed, cut.ends)
     inside = placed.where(before(end, cut.ends)) if cut.ends else placed
     final = profile(inside) if cut.ends else groups
-    return Batch(messages, inside, groups, final, load_schemas(messages, final), landed, end, cut)
+    return Batch(
+        messages=messages,
+        envelopes=inside,
+        all_groups=groups,
+        groups=final,
+        schemas=load_schemas(messages, final),
+        landed=landed,
+        end=end,
+        transactions=cut,
+        size=size,
+    )
 
 
 def _place(
@@ -100,7 +116,9 @@ def _place(
     places = {(group.topic, group.partition) for group in groups if group.running}
     if not places:
         return place_running(parsed, None, progress, connector)
-    older = read_slice(spark, source, Progress(), progress.offsets).where(_in_places(places))
+    older = read_slice(spark, source, Progress(), progress.offsets).where(
+        any_of(map(in_partition, sorted(places)))
+    )
     keys = parsed.where("running").select("topic", "partition", "key").distinct()
     same = older.alias("o").join(
         F.broadcast(keys.alias("k")),
@@ -112,13 +130,6 @@ def _place(
     history = parse(same, source, connector, sorted({topic for topic, _ in places}))
     # Its window and join would run again for every table.
     return place_running(parsed, history, progress, connector).localCheckpoint(eager=False)
-
-
-def _in_places(places: set[TopicPartition]) -> Column:
-    inside = F.lit(False)
-    for topic, partition in sorted(places):
-        inside = inside | ((F.col("topic") == topic) & (F.col("partition") == partition))
-    return inside
 
 
 def _cut(
@@ -136,11 +147,9 @@ def _stream_time(messages: DataFrame, until: datetime | None) -> int:
     return max(newest, int(until.timestamp() * 1000)) if until else newest
 
 
-def before(end: LandedOffsets, ends: Mapping[TopicPartition, int]) -> Column:
+def before(end: LandedOffsets, ends: Mapping[TopicPartition, int]) -> str:
     """Whether a message is before the first one that waits in its topic partition."""
-    inside = F.lit(True)
-    for topic, partition in sorted(ends):
-        behind = end.next_offset(topic, partition) or 0
-        here = (F.col("topic") == topic) & (F.col("partition") == partition)
-        inside = inside & ~(here & (F.col("offset") >= behind))
-    return inside
+    return all_of(
+        f"NOT ({in_partition(place)} AND offset >= {end.next_offset(*place) or 0})"
+        for place in sorted(ends)
+    )

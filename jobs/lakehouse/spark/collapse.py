@@ -8,12 +8,13 @@ greater than the last one applied to its key (`design.md` §3); offsets only bre
 from __future__ import annotations
 
 import pyspark.sql.functions as F
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import DataFrame
 
 from lakehouse.envelope import DELETE
+from lakehouse.spark.sql import literal
 
 NEW, SUPERSEDED, QUARANTINED = "new", "superseded", "quarantined"
-_ORDER = ("position", "offset")
+_EVENT = ("key", "op", "position", "topic", "partition", "offset", "source_ts_ms", "image")
 
 
 def judge_events(rows: DataFrame, stored: DataFrame, barrier: str) -> DataFrame:
@@ -27,17 +28,19 @@ def judge_events(rows: DataFrame, stored: DataFrame, barrier: str) -> DataFrame:
     Returns:
         The rows with `verdict, live, stored_position, stored_image`.
     """
-    joined = rows.join(stored, "row_key", "left")
-    threshold = F.greatest(F.coalesce("stored_position", F.lit("")), F.lit(barrier))
-    same_event = Window.partitionBy("row_key", "position", "op").orderBy("offset")
+    applied = f"position <= greatest(coalesce(stored_position, ''), {literal(barrier)})"
+    nth = "row_number() OVER (PARTITION BY row_key, position, op ORDER BY offset)"
     verdict = (
-        F.when(F.size("bad") > 0, QUARANTINED)
-        .when(F.col("redelivered") | (F.col("position") <= threshold), SUPERSEDED)
-        .when(F.row_number().over(same_event) > 1, SUPERSEDED)
-        .otherwise(NEW)
+        f"CASE WHEN size(bad) > 0 THEN {literal(QUARANTINED)} "
+        f"WHEN redelivered OR {applied} OR {nth} > 1 THEN {literal(SUPERSEDED)} "
+        f"ELSE {literal(NEW)} END AS verdict"
     )
-    return joined.withColumn("verdict", verdict).withColumn(
-        "live", F.coalesce("live", F.lit(False))
+    return rows.join(stored, "row_key", "left").selectExpr(
+        *rows.columns,
+        "stored_position",
+        "coalesce(live, false) AS live",
+        "stored_image",
+        verdict,
     )
 
 
@@ -52,31 +55,12 @@ def winners(judged: DataFrame, truncate: str) -> DataFrame:
         `row_key, key, op, position, topic, partition, offset, source_ts_ms, image, unavailable,
         live, marked, kept`; `kept` says whether the key has a row afterwards.
     """
-    last = F.max_by(
-        F.struct(
-            "key",
-            "op",
-            "position",
-            "topic",
-            "partition",
-            "offset",
-            "source_ts_ms",
-            "image",
-            "unavailable",
-            "live",
-            F.col("stored_position").isNotNull().alias("stored"),
-        ),
-        F.struct(*_ORDER),
+    event = ", ".join((*_EVENT, "unavailable", "live", "stored_position IS NOT NULL AS stored"))
+    last = F.expr(f"max_by(struct({event}), struct(position, offset)) AS e")
+    folded = judged.where(f"verdict = {literal(NEW)}").groupBy("row_key").agg(last)
+    return folded.selectExpr(
+        "row_key",
+        *(f"e.{name}" for name in (*_EVENT, "unavailable", "live")),
+        "e.stored AND NOT e.live AS marked",
+        f"e.op != {literal(DELETE)} AND e.position > {literal(truncate)} AS kept",
     )
-    folded = judged.where(F.col("verdict") == NEW).groupBy("row_key").agg(last.alias("e"))
-    flat = folded.select("row_key", "e.*")
-    return flat.select(
-        *(name for name in flat.columns if name != "stored"),
-        (F.col("stored") & ~F.col("live")).alias("marked"),
-        _is_kept(truncate).alias("kept"),
-    )
-
-
-def _is_kept(truncate: str) -> Column:
-    row = F.col("op") != DELETE
-    return row & (F.col("position") > truncate) if truncate else row

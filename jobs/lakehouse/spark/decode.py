@@ -1,141 +1,136 @@
-"""Values: from the text of a JSON token to the typed value, without a Python row function.
+"""Values: from the text of a JSON token to the typed value, as text of Spark SQL.
 
-In: a column of token text and a `ValueType`. Out: the typed column; NULL where the token cannot be
-decoded, which `is_undecodable` tells from the source's own NULL.
+In: SQL that gives a token, and a `ValueType`. Out: SQL that gives the value; NULL where the token
+cannot be decoded, which the caller tells from the source's own NULL. It is text because a `Column`
+costs a call of the JVM for each operator, and a wide table has thousands of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-import pyspark.sql.functions as F
-from pyspark.sql import Column
-
+from lakehouse.names import quote_ident
 from lakehouse.plan.types import Kind, ValueType
+from lakehouse.spark.sql import literal
 
 _DIGITS = "0123456789ABCDEF"
 _HEX_DIGITS = 32
 _WORD = 8
-_WHOLE = "decimal(38,0)"
 
 
-def decode(token: Column, kind: ValueType) -> Column:
+def decode(token: str, kind: ValueType) -> str:
     """The typed value of a token; NULL for a NULL token and for one that cannot be decoded."""
     return _DECODERS[kind.kind](token, kind)
 
 
-def is_undecodable(token: Column, value: Column) -> Column:
-    """Whether a token that is there gave no value."""
-    return token.isNotNull() & value.isNull()
+def _cast(token: str, kind: ValueType) -> str:
+    return token if kind.spark == "string" else f"try_cast({token} AS {kind.spark})"
 
 
-def _cast(token: Column, kind: ValueType) -> Column:
-    return token if kind.spark == "string" else token.try_cast(kind.spark)
+def _base64(token: str, _: ValueType) -> str:
+    return f"try_to_binary({token}, 'base64')"
 
 
-def _base64(token: Column, _: ValueType) -> Column:
-    return F.try_to_binary(token, F.lit("base64"))
-
-
-def _days(token: Column, _: ValueType) -> Column:
-    days = token.try_cast("int")
+def _days(token: str, _: ValueType) -> str:
     # Spark's and Iceberg's dates end with the year 9999; what lies outside has no date.
-    inside = days.between(-719_162, 2_932_896)
-    return F.when(inside, F.date_add(F.lit("1970-01-01").cast("date"), days))
+    inside = "if(day BETWEEN -719162 AND 2932896, date_add(DATE'1970-01-01', day), NULL)"
+    return _let("day", f"try_cast({token} AS int)", inside)
 
 
-def _millis(token: Column, _: ValueType) -> Column:
-    return _micros_to_timestamp(F.try_multiply(token.try_cast("bigint"), F.lit(1000)))
+def _millis(token: str, _: ValueType) -> str:
+    return _timestamp(f"try_multiply(try_cast({token} AS bigint), 1000L)")
 
 
-def _micros(token: Column, _: ValueType) -> Column:
-    return _micros_to_timestamp(token.try_cast("bigint"))
+def _micros(token: str, _: ValueType) -> str:
+    return _timestamp(f"try_cast({token} AS bigint)")
 
 
-def _micros_to_timestamp(micros: Column) -> Column:
+def _timestamp(micros: str) -> str:
     # 0001-01-01 to 9999-12-31, the range that every engine reads.
-    inside = micros.between(-62_135_596_800_000_000, 253_402_300_799_999_999)
-    return F.when(inside, F.timestamp_micros(micros)).cast("timestamp_ntz")
+    inside = "micros BETWEEN -62135596800000000L AND 253402300799999999L"
+    value = "CAST(timestamp_micros(micros) AS timestamp_ntz)"
+    return _let("micros", micros, f"if({inside}, {value}, NULL)")
 
 
-def _zoned(token: Column, _: ValueType) -> Column:
-    return token.try_cast("timestamp")
+def _zoned(token: str, _: ValueType) -> str:
+    return f"try_cast({token} AS timestamp)"
 
 
-def _decimal(token: Column, kind: ValueType) -> Column:
-    number = unscaled(F.try_to_binary(token, F.lit("base64")))
-    text = _let(number, lambda value: _with_point(value, F.lit(kind.scale)))
-    return text if kind.spark == "string" else text.try_cast(kind.spark)
+def _decimal(token: str, kind: ValueType) -> str:
+    number = unscaled(f"try_to_binary({token}, 'base64')")
+    text = _let("number", number, _with_point("number", str(kind.scale)))
+    return text if kind.spark == "string" else f"try_cast({text} AS {kind.spark})"
 
 
-def _variable_decimal(token: Column, _: ValueType) -> Column:
-    def text(parts: Column) -> Column:
-        number = unscaled(F.try_to_binary(parts["value"], F.lit("base64")))
-        return _let(number, lambda value: _with_point(value, parts["scale"]))
-
-    return _let(F.from_json(token, "scale int, value string"), text)
+def _variable_decimal(token: str, _: ValueType) -> str:
+    number = unscaled("try_to_binary(parts.value, 'base64')")
+    text = _let("number", number, _with_point("number", "parts.scale"))
+    return _let("parts", f"from_json({token}, 'scale int, value string')", text)
 
 
-def unscaled(number: Column) -> Column:
+def unscaled(number: str) -> str:
     """Big-endian two's complement as decimal(38,0); NULL beyond 38 digits."""
-    return _let(F.hex(number), _from_hex)
+    positive = _unsigned(f"lpad(digits, {_HEX_DIGITS}, '0')")
+    inverted = f"translate(digits, '{_DIGITS}', '{_DIGITS[::-1]}')"
+    below = _unsigned(f"lpad({inverted}, {_HEX_DIGITS}, '0')")
+    magnitude = f"try_add({below}, {_whole('1')})"
+    below_zero = f"try_subtract({_whole('0')}, {magnitude})"
+    value = f"if(substring(digits, 1, 1) >= '8', {below_zero}, {positive})"
+    fits = f"length(digits) BETWEEN 2 AND {_HEX_DIGITS}"
+    return _let("digits", f"hex({number})", f"if({fits}, {value}, NULL)")
 
 
-def _from_hex(digits: Column) -> Column:
-    negative = F.substring(digits, 1, 1) >= "8"
-    positive = F.lpad(digits, _HEX_DIGITS, "0")
-    inverted = F.lpad(F.translate(digits, _DIGITS, _DIGITS[::-1]), _HEX_DIGITS, "0")
-    magnitude = F.try_add(_unsigned(inverted), F.lit(1).cast(_WHOLE))
-    below_zero = F.try_subtract(F.lit(0).cast(_WHOLE), magnitude)
-    value = F.when(negative, below_zero).otherwise(_unsigned(positive))
-    return F.when(F.length(digits).between(2, _HEX_DIGITS), value)
-
-
-def _unsigned(digits: Column) -> Column:
+def _unsigned(digits: str) -> str:
     words = [
-        F.conv(F.substring(digits, 1 + start, _WORD), 16, 10).cast(_WHOLE)
+        _whole(f"conv(substring(word, {1 + start}, {_WORD}), 16, 10)")
         for start in range(0, _HEX_DIGITS, _WORD)
     ]
     total = words[0]
     for word in words[1:]:
-        total = F.try_add(F.try_multiply(total, F.lit(2**32).cast(_WHOLE)), word)
-    return total
+        total = f"try_add(try_multiply({total}, {_whole(str(2**32))}), {word})"
+    return _let("word", digits, total)
 
 
-def _with_point(number: Column, scale: Column) -> Column:
+def _whole(text: str) -> str:
+    return f"CAST({text} AS decimal(38,0))"
+
+
+def _with_point(number: str, scale: str) -> str:
     # Spark's abs() of a decimal rounds to 34 digits, so the sign goes as text.
-    digits = F.translate(number.cast("string"), "-", "")
-    places = F.greatest(scale, F.lit(0))
-    padded = F.lpad(digits, F.greatest(F.length(digits), places + 1), F.lit("0"))
-    whole = F.substring(padded, F.lit(1), F.length(padded) - places)
-    point = F.when(scale > 0, F.concat(F.lit("."), F.right(padded, places))).otherwise("")
-    zeros = F.when(scale < 0, F.repeat(F.lit("0"), -scale)).otherwise("")
-    sign = F.when(number < 0, "-").otherwise("")
-    return F.concat(sign, whole, zeros, point)
+    length = f"greatest(length(d), greatest({scale}, 0) + 1)"
+    text = (
+        f"concat(if({number} < 0, '-', ''), "
+        f"substring(p, 1, length(p) - greatest({scale}, 0)), "
+        f"if({scale} < 0, repeat('0', -({scale})), ''), "
+        f"if({scale} > 0, concat('.', right(p, greatest({scale}, 0))), ''))"
+    )
+    padded = _let("p", f"lpad(d, {length}, '0')", text)
+    return _let("d", f"translate(CAST({number} AS string), '-', '')", padded)
 
 
-def _let(value: Column, body: Callable[[Column], Column]) -> Column:
-    """`body` of a value that is computed once, however often the body names it."""
-    return F.transform(F.array(value), body)[0]
+def _let(name: str, value: str, body: str) -> str:
+    """`body` with a value that is computed once, however often the body names it."""
+    return f"transform(array({value}), {name} -> {body})[0]"
 
 
-def _array(token: Column, kind: ValueType) -> Column:
-    element = _inner(kind)
-    tokens = F.try_variant_get(F.try_parse_json(token), "$", "array<string>")
-    return F.transform(tokens, lambda item: decode(item, element))
+def _array(token: str, kind: ValueType) -> str:
+    tokens = f"try_variant_get(try_parse_json({token}), '$', 'array<string>')"
+    return f"transform({tokens}, item -> {decode('item', _inner(kind))})"
 
 
-def _map(token: Column, kind: ValueType) -> Column:
-    element = _inner(kind)
-    tokens = F.try_variant_get(F.try_parse_json(token), "$", "map<string,string>")
-    return F.transform_values(tokens, lambda _, item: decode(item, element))
+def _map(token: str, kind: ValueType) -> str:
+    tokens = f"try_variant_get(try_parse_json({token}), '$', 'map<string,string>')"
+    return f"transform_values({tokens}, (name, item) -> {decode('item', _inner(kind))})"
 
 
-def _struct(token: Column, kind: ValueType) -> Column:
-    inner = ",".join(f"`{name.replace('`', '``')}`:string" for name, _ in kind.fields)
-    tokens = F.try_variant_get(F.try_parse_json(token), "$", f"struct<{inner}>")
-    values = [decode(tokens.getField(name), part).alias(name) for name, part in kind.fields]
-    return F.when(tokens.isNotNull(), F.struct(*values))
+def _struct(token: str, kind: ValueType) -> str:
+    inner = ",".join(f"{quote_ident(name)}:string" for name, _ in kind.fields)
+    tokens = f"try_variant_get(try_parse_json({token}), '$', {literal(f'struct<{inner}>')})"
+    values = ", ".join(
+        f"{literal(name)}, {decode(f'fields.{quote_ident(name)}', part)}"
+        for name, part in kind.fields
+    )
+    return _let("fields", tokens, f"if(fields IS NOT NULL, named_struct({values}), NULL)")
 
 
 def _inner(kind: ValueType) -> ValueType:
@@ -144,7 +139,7 @@ def _inner(kind: ValueType) -> ValueType:
     return kind.element
 
 
-_DECODERS: Mapping[Kind, Callable[[Column, ValueType], Column]] = {
+_DECODERS: Mapping[Kind, Callable[[str, ValueType], str]] = {
     Kind.CAST: _cast,
     Kind.BASE64: _base64,
     Kind.DECIMAL: _decimal,

@@ -28,6 +28,7 @@ from lakehouse.names import bronze_table
 from lakehouse.plan.offsets import LandedOffsets
 from lakehouse.plan.progress import Progress
 from lakehouse.spark import positions
+from lakehouse.spark.sql import any_of, in_partition, literal
 from lakehouse.spark.tables import full_name
 
 _IDENTITY = {"database": "db", "schema_name": "schema", "table_name": "table"}
@@ -39,21 +40,15 @@ def read_slice(
 ) -> DataFrame:
     """Bronze rows of a source in `[start, end)` of each topic partition."""
     bronze = spark.table(full_name(bronze_table(source.name)))
-    ranges = [
-        (topic, number, start.next_offset(topic, number), next_offset)
-        for topic, progress in end.topics.items()
-        for number, next_offset in progress.next_offsets.items()
-    ]
-    wanted = F.lit(False)
-    for topic, number, first, behind in ranges:
-        if first < behind:
-            wanted = wanted | (
-                (F.col("topic") == topic)
-                & (F.col("partition") == number)
-                & (F.col("offset") >= first)
-                & (F.col("offset") < behind)
-            )
-    return bronze.where(wanted)
+    return bronze.where(
+        any_of(
+            f"{in_partition((topic, number))} "
+            f"AND offset >= {start.next_offset(topic, number)} AND offset < {behind}"
+            for topic, progress in end.topics.items()
+            for number, behind in progress.next_offsets.items()
+            if start.next_offset(topic, number) < behind
+        )
+    )
 
 
 def parse(
@@ -169,23 +164,21 @@ def _transaction_id(text: Column, connector: Connector) -> Column:
 
 def _judge(rows: DataFrame, source: SourceConfig) -> DataFrame:
     """What becomes of each message: control, quarantined with a reason, or a change event."""
-    is_data = F.col("role") == str(TopicRole.DATA)
-    needs_position = F.col("position").isNull() & ~F.col("running")
-    reasons = (
-        (~F.col("is_text"), "not_utf8"),
-        (F.col("document").isNull(), "not_json"),
-        (F.col("op").isNull(), "no_operation"),
-        (~F.col("op").isin(*OPERATIONS), "unknown_operation"),
-        (F.col("s").isNull(), "no_source_block"),
-        (F.col("s.name").isNull() | (F.col("s.name") != source.topic_prefix), "foreign_source"),
-        (F.col("table_name").isNull(), "no_identity"),
-        (needs_position & (F.col("op") != MESSAGE), "no_position"),
-    )
-    reason = F.lit(None).cast("string")
-    for condition, code in reversed(reasons):
-        reason = F.when(F.coalesce(condition, F.lit(False)), code).otherwise(reason)
-    control = ~is_data | F.col("value_null") | (F.col("op") == MESSAGE)
-    return rows.select(
+    is_data = f"role = {literal(TopicRole.DATA)}"
+    is_message = f"op = {literal(MESSAGE)}"
+    operations = ", ".join(map(literal, OPERATIONS))
+    reasons = {
+        "not_utf8": "NOT is_text",
+        "not_json": "document IS NULL",
+        "no_operation": "op IS NULL",
+        "unknown_operation": f"op NOT IN ({operations})",
+        "no_source_block": "s IS NULL",
+        "foreign_source": f"s.name IS NULL OR s.name != {literal(source.topic_prefix)}",
+        "no_identity": "table_name IS NULL",
+        "no_position": f"position IS NULL AND NOT running AND NOT ({is_message})",
+    }
+    cases = " ".join(f"WHEN {test} THEN {literal(code)}" for code, test in reasons.items())
+    return rows.selectExpr(
         "topic",
         "partition",
         "offset",
@@ -193,8 +186,8 @@ def _judge(rows: DataFrame, source: SourceConfig) -> DataFrame:
         "key",
         "value_null",
         "role",
-        F.when(is_data & ~F.col("value_null"), reason).alias("reason"),
-        F.coalesce(control, F.lit(False)).alias("control"),
+        f"CASE WHEN {is_data} AND NOT value_null THEN CASE {cases} END END AS reason",
+        f"coalesce(NOT ({is_data}) OR value_null OR {is_message}, false) AS control",
         "op",
         *_IDENTITY,
         "collection",
@@ -210,8 +203,8 @@ def _judge(rows: DataFrame, source: SourceConfig) -> DataFrame:
         "has_placeholder",
         "payload",
         "source_ts_ms",
-        F.col("s.txId").alias("source_transaction"),
-        F.col("s.lsn").alias("source_lsn"),
+        "s.txId AS source_transaction",
+        "s.lsn AS source_lsn",
     )
 
 

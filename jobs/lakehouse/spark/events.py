@@ -7,23 +7,24 @@ unchanged large value the connector left out, and the columns that cannot be dec
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import reduce
 
-import pyspark.sql.functions as F
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 
 from lakehouse.config import TopicRole
 from lakehouse.envelope import DELETE, PLACEHOLDER, PLACEHOLDER_BASE64, TRUNCATE
 from lakehouse.names import TableIdentity, quote_ident
-from lakehouse.plan.progress import Progress
-from lakehouse.plan.tables import TablePlan, Version, default_token
+from lakehouse.plan.tables import TablePlan, TopicPartition, Version, default_token
 from lakehouse.plan.types import Column as SchemaColumn
 from lakehouse.plan.types import Kind
-from lakehouse.spark.decode import decode, is_undecodable
+from lakehouse.spark.decode import decode
+from lakehouse.spark.sql import all_of, any_of, in_partition, literal
 
 _PLACE = ("topic", "partition", "offset", "position", "op", "snapshot", "source_ts_ms")
 # The placeholder is text, its bytes, or an array's only element.
 _PLACEHOLDERS = (PLACEHOLDER, PLACEHOLDER_BASE64, f'["{PLACEHOLDER}"]')
+_NO_NAMES = "CAST(array() AS array<string>)"
 
 
 def table_rows(envelopes: DataFrame, plan: TablePlan) -> DataFrame:
@@ -34,127 +35,138 @@ def table_rows(envelopes: DataFrame, plan: TablePlan) -> DataFrame:
         key, image, unavailable, bad`.
     """
     mine = envelopes.where(
-        belongs_to(plan.identity) & (F.col("op") != TRUNCATE) & _from(plan.start) & _before(plan)
+        all_of((belongs_to(plan.identity), f"op != {literal(TRUNCATE)}", _in_plan(plan)))
     )
-    parts = [
-        _decode_version(mine.where(F.col("fingerprint") == version.fingerprint), version, plan)
-        for version in plan.versions
-    ]
-    return reduce(DataFrame.unionByName, parts)
+    return reduce(
+        DataFrame.unionByName,
+        (_decode_version(mine, version, plan) for version in plan.versions),
+    )
 
 
-def belongs_to(identity: TableIdentity) -> Column:
+def belongs_to(identity: TableIdentity) -> str:
     """Whether an envelope is a readable change event of the table."""
-    return (
-        (F.col("role") == str(TopicRole.DATA))
-        & F.col("reason").isNull()
-        & ~F.col("control")
-        & F.col("database").eqNullSafe(F.lit(identity.database))
-        & F.col("schema_name").eqNullSafe(F.lit(identity.schema_name))
-        & (F.col("table_name") == identity.table)
+    names = (identity.database, identity.schema_name)
+    database, schema = ("NULL" if name is None else literal(name) for name in names)
+    return all_of(
+        (
+            f"role = {literal(TopicRole.DATA)}",
+            "reason IS NULL",
+            "NOT control",
+            f"database <=> {database}",
+            f"schema_name <=> {schema}",
+            f"table_name = {literal(identity.table)}",
+        )
     )
 
 
-def _decode_version(rows: DataFrame, version: Version, plan: TablePlan) -> DataFrame:
+def _decode_version(events: DataFrame, version: Version, plan: TablePlan) -> DataFrame:
     names = ",".join(f"{quote_ident(column.name)}:string" for column in version.columns)
-    tokens = rows.withColumn("tokens", F.try_variant_get("payload", "$.after", f"struct<{names}>"))
     by_name = {column.name.lower(): column for column in version.columns}
-    keys = [_key_value(by_name[name.lower()], plan.columns[name]).alias(name) for name in plan.key]
-    values = [_value(name, kind, by_name, plan) for name, kind in plan.columns.items()]
-    typed = tokens.select(
+    keys = (_key_value(by_name[name.lower()], plan.columns[name], name) for name in plan.key)
+    values = (_value(name, kind, by_name, plan) for name, kind in plan.columns.items())
+    typed = events.where(f"fingerprint = {version.fingerprint}").selectExpr(
         *_PLACE,
         "redelivered",
-        F.struct(*keys).alias("key"),
-        F.when(F.col("op") != DELETE, F.struct(*values)).alias("image"),
-        _unavailable(version, plan).alias("unavailable"),
-        "tokens",
+        f"named_struct({', '.join(keys)}) AS key",
+        f"try_variant_get(payload, '$.after', {literal(f'struct<{names}>')}) AS tokens",
     )
-    return typed.select(
+    decoded = typed.selectExpr(
+        "*",
+        f"if(op != {literal(DELETE)}, named_struct({', '.join(values)}), NULL) AS image",
+    )
+    return decoded.selectExpr(
         *_PLACE,
         "redelivered",
-        key_text("key", plan.key).alias("row_key"),
+        f"{key_text('key', plan.key)} AS row_key",
         "key",
         "image",
-        "unavailable",
-        _undecodable(version).alias("bad"),
+        f"{_unavailable(version, plan)} AS unavailable",
+        f"{_undecodable(version, plan)} AS bad",
     )
 
 
-def key_text(struct: str, names: tuple[str, ...]) -> Column:
+def key_text(struct: str, names: tuple[str, ...]) -> str:
     """Text that names a key: a JSON list of its values, in the order of the key's columns."""
-    texts = [F.col(f"{struct}.{quote_ident(name)}").cast("string") for name in names]
-    return F.to_json(F.array(*texts), {"ignoreNullFields": "false"})
+    texts = ", ".join(f"CAST({struct}.{quote_ident(name)} AS string)" for name in names)
+    return f"to_json(array({texts}), map('ignoreNullFields', 'false'))"
 
 
-def _key_value(column: SchemaColumn, kind: str) -> Column:
-    token = F.element_at(F.col("key_tokens"), column.name)
-    return decode(token, column.type).cast(kind)
+def _key_value(column: SchemaColumn, kind: str, name: str) -> str:
+    value = decode(f"element_at(key_tokens, {literal(column.name)})", column.type)
+    return f"{literal(name)}, CAST({value} AS {kind})"
 
 
-def _value(name: str, kind: str, by_name: dict[str, SchemaColumn], plan: TablePlan) -> Column:
+def _value(name: str, kind: str, by_name: dict[str, SchemaColumn], plan: TablePlan) -> str:
     """A column of the row image in silver's type; what the version lacks is null or a default."""
-    column = by_name.get(name.lower())
-    if column is not None:
+    column = by_name.get(name.lower()) or plan.defaults.get(name.lower())
+    if column is None:
+        value = "NULL"
+    elif name.lower() in by_name:
         token = _token(column)
-        present = F.when(~_is_placeholder(column), token) if plan.placeholders else token
-        return decode(present, column.type).cast(kind).alias(name)
-    added = plan.defaults.get(name.lower())
-    if added is None:
-        return F.lit(None).cast(kind).alias(name)
-    return decode(F.lit(default_token(added)), added.type).cast(kind).alias(name)
+        present = f"if({_is_placeholder(column)}, NULL, {token})" if plan.placeholders else token
+        value = decode(present, column.type)
+    else:
+        value = decode_default(column)
+    return f"{literal(name)}, CAST({value} AS {kind})"
 
 
-def _token(column: SchemaColumn) -> Column:
-    return F.col("tokens").getField(column.name)
+def decode_default(column: SchemaColumn) -> str:
+    """The constant default of a column, typed."""
+    token = default_token(column)
+    return decode("CAST(NULL AS string)" if token is None else literal(token), column.type)
 
 
-def _is_placeholder(column: SchemaColumn) -> Column:
-    return F.coalesce(_token(column).isin(*_PLACEHOLDERS), F.lit(False))
+def _token(column: SchemaColumn) -> str:
+    return f"tokens.{quote_ident(column.name)}"
 
 
-def _unavailable(version: Version, plan: TablePlan) -> Column:
+def _is_placeholder(column: SchemaColumn) -> str:
+    texts = ", ".join(map(literal, _PLACEHOLDERS))
+    return f"coalesce({_token(column)} IN ({texts}), false)"
+
+
+def _unavailable(version: Version, plan: TablePlan) -> str:
     """Lower-case names of columns whose unchanged large value was left out."""
-    found = [
-        F.when((F.col("op") != DELETE) & _is_placeholder(column), F.lit(column.name.lower()))
+    if not plan.placeholders:
+        return _NO_NAMES
+    return _names_where(
+        (_is_placeholder(column), column.name.lower())
         for column in version.columns
         if column.type.kind in (Kind.CAST, Kind.BASE64, Kind.ARRAY)
-    ]
-    return F.array_compact(F.array(*found)) if found and plan.placeholders else _no_names()
+    )
 
 
-def _undecodable(version: Version) -> Column:
+def _undecodable(version: Version, plan: TablePlan) -> str:
     """Names of columns whose token is there and gives no value."""
-    checked = [
-        F.when(
-            (F.col("op") != DELETE)
-            & ~_is_placeholder(column)
-            & is_undecodable(_token(column), decode(_token(column), column.type)),
-            F.lit(column.name),
-        )
+    stored = {name.lower() for name in plan.columns}
+    return _names_where(
+        (_lacks_value(column), column.name)
         for column in version.columns
-        if (column.type.kind, column.type.spark) != (Kind.CAST, "string")
-    ]
-    return F.array_compact(F.array(*checked)) if checked else _no_names()
+        if column.name.lower() in stored
+        and (column.type.kind, column.type.spark) != (Kind.CAST, "string")
+    )
 
 
-def _no_names() -> Column:
-    return F.array().cast("array<string>")
+def _lacks_value(column: SchemaColumn) -> str:
+    image = f"image.{quote_ident(column.name)}"
+    return f"{_token(column)} IS NOT NULL AND {image} IS NULL AND NOT {_is_placeholder(column)}"
 
 
-def _from(start: Progress) -> Column:
-    """Whether a message is at or behind the table's own progress."""
-    ahead = F.lit(True)
-    for topic, progress in start.offsets.topics.items():
-        for partition, first in progress.next_offsets.items():
-            here = (F.col("topic") == topic) & (F.col("partition") == partition)
-            ahead = ahead & ~(here & (F.col("offset") < first))
-    return ahead
+def _names_where(found: Iterable[tuple[str, str]]) -> str:
+    """The names whose condition holds; the row image of a delete event has none."""
+    named = ", ".join(f"if({condition}, {literal(name)}, NULL)" for condition, name in found)
+    if not named:
+        return _NO_NAMES
+    return f"if(op != {literal(DELETE)}, array_compact(array({named})), {_NO_NAMES})"
 
 
-def _before(plan: TablePlan) -> Column:
-    """Whether a message is before the point at which the table is held."""
-    inside = F.lit(True)
-    for (topic, partition), limit in plan.limits.items():
-        here = (F.col("topic") == topic) & (F.col("partition") == partition)
-        inside = inside & ~(here & (F.col("offset") >= limit))
-    return inside
+def _in_plan(plan: TablePlan) -> str:
+    """Whether a message is between the table's own progress and where it is held, if anywhere."""
+    places = {place for version in plan.versions for place in version.first}
+    return any_of(_in_range(place, plan) for place in sorted(places))
+
+
+def _in_range(place: TopicPartition, plan: TablePlan) -> str:
+    start = f"offset >= {plan.start.next_offset(*place)}"
+    end = (f"offset < {plan.limits[place]}",) if place in plan.limits else ()
+    return " AND ".join((in_partition(place), start, *end))

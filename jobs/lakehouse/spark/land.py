@@ -32,6 +32,7 @@ from lakehouse.spark.bronze import (
     Bronze,
     PartitionCount,
 )
+from lakehouse.spark.session import tune
 from lakehouse.spark.tables import (
     MAIN,
     append_on_branch,
@@ -108,6 +109,7 @@ def _land_once(spark: SparkSession, bronze: Bronze, landing: Landing, branch: st
     if not plan.ranges:
         return Landed(plan)
     _LOG.info("landing", table=bronze.table, ranges=len(plan.ranges), batch_id=plan.batch_id)
+    tune(spark, sum(each.end - each.start for each in plan.ranges))
     landed_at = datetime.now(UTC)
     rows = _bronze_rows(landing, plan, landed_at)
     append_on_branch(rows, bronze.table, branch, _summary(landing, plan))

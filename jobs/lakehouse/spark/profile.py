@@ -17,6 +17,7 @@ from lakehouse.errors import StepFailed
 from lakehouse.names import TableIdentity
 from lakehouse.plan.groups import Group
 from lakehouse.plan.types import Schema
+from lakehouse.spark.sql import any_of, in_partition
 
 MAX_GROUPS = 100_000
 _KEYS = (
@@ -105,13 +106,10 @@ def load_schemas(messages: DataFrame, groups: Iterable[Group]) -> dict[int, Sche
         for group in groups
         if group.identity is not None and group.fingerprint is not None
     }
-    wanted = F.lit(False)
-    for topic, partition, offset in samples.values():
-        wanted = wanted | (
-            (F.col("topic") == topic)
-            & (F.col("partition") == partition)
-            & (F.col("offset") == offset)
-        )
+    wanted = any_of(
+        f"{in_partition((topic, partition))} AND offset = {offset}"
+        for topic, partition, offset in samples.values()
+    )
     rows = messages.where(wanted).select("topic", "partition", "offset", "value").collect()
     values = {(row["topic"], row["partition"], row["offset"]): row["value"] for row in rows}
     return {fingerprint: _schema(bytes(values[place])) for fingerprint, place in samples.items()}

@@ -10,6 +10,14 @@ from pyspark.sql import SparkSession
 from lakehouse.config import Settings
 from lakehouse.plan.catalog import spark_catalog_properties
 
+FEW_ROWS = 200_000
+_OF_FEW_ROWS = {
+    "spark.sql.codegen.wholeStage": "false",
+    # Spark's own fallback where generated code does not compile.
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.shuffle.partitions": "2",
+}
 _EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 
 
@@ -27,6 +35,23 @@ def spark_session(app_name: str, settings: Settings) -> SparkSession:
     return builder.getOrCreate()
 
 
+def tune(session: SparkSession, rows: int) -> None:
+    """Make a session fit for queries over so many rows.
+
+    Over few rows Spark interprets its plans: to generate and compile code for each of them, and to
+    plan again after each shuffle, takes twice the CPU of the work itself.
+
+    Args:
+        session: Is changed; sessions made from it before are not.
+        rows: How many rows a query reads at most.
+    """
+    for key, value in _OF_FEW_ROWS.items():
+        if rows <= FEW_ROWS:
+            session.conf.set(key, value)
+        else:
+            session.conf.unset(key)
+
+
 def session_properties(settings: Settings) -> dict[str, str]:
     """What a session needs whatever master it runs on."""
     return {
@@ -36,6 +61,9 @@ def session_properties(settings: Settings) -> dict[str, str]:
         # Column names are told apart by the source, not by Spark, up to their case.
         "spark.sql.caseSensitive": "false",
         "spark.sql.iceberg.vectorization.enabled": "true",
+        # Else each operator of each column asks the JVM four more times, for the call's place in
+        # Python: half the time in which a small batch is planned.
+        "spark.python.sql.dataFrameDebugging.enabled": "false",
         **spark_catalog_properties(settings),
     }
 

@@ -11,18 +11,24 @@ from dataclasses import dataclass, field, replace
 
 import pyspark.sql.functions as F
 from pyiceberg.catalog import Catalog
-from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, SparkSession
 
 from lakehouse.envelope import DELETE
 from lakehouse.names import quote_ident
 from lakehouse.plan.conservation import summed
-from lakehouse.plan.tables import TablePlan, TopicPartition, default_token
+from lakehouse.plan.tables import TablePlan, TopicPartition
 from lakehouse.plan.types import Column
 from lakehouse.spark import collapse, events, metadata, placeholders, silver, tables
-from lakehouse.spark.decode import decode
+from lakehouse.spark.session import tune
+from lakehouse.spark.sql import literal
 
 ROWS_PROPERTY = "lakehouse.rows"
+_COORDINATES = (
+    "timestamp_millis(source_ts_ms) AS source_ts",
+    "topic",
+    "partition",
+    "offset",
+)
 # Up to this many winners go into one file.
 _ROWS_PER_FILE = 500_000
 # Coordinates of unreadable events that the driver holds for the quarantine.
@@ -60,7 +66,11 @@ class Staged:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """One table's staging: everything that its functions share."""
+    """One table's staging: everything that its functions share.
+
+    Attributes:
+        messages: How many messages the batch has at most.
+    """
 
     spark: SparkSession
     catalog: Catalog
@@ -68,6 +78,7 @@ class Work:
     branch: str
     summary: Mapping[str, str]
     check: Callable[[], None]
+    messages: int
 
 
 def stage_table(work: Work, envelopes: DataFrame) -> Staged:
@@ -81,6 +92,8 @@ def stage_table(work: Work, envelopes: DataFrame) -> Staged:
         Superseded: Another run took the lease.
     """
     plan = work.plan
+    before = _rows_before(work)
+    tune(work.spark, before + work.messages)
     silver.prepare(work.spark, plan)
     has_state = plan.exists and metadata.head(work.catalog, plan.state) is not None
     barrier = silver.newest_barrier(work.spark, plan) if has_state else ""
@@ -90,7 +103,6 @@ def stage_table(work: Work, envelopes: DataFrame) -> Staged:
         placeholders.resolve(judged, list(plan.columns)) if plan.placeholders else judged, truncate
     ).localCheckpoint(eager=False)
     numbers = _numbers(folded)
-    before = _rows_before(work)
     if not numbers["keys"] and not truncate and not (plan.schema.add and before):
         return _result(work, judged, before, changed=False)
     work.check()
@@ -113,7 +125,7 @@ def _judged(work: Work, envelopes: DataFrame, barrier: str, *, has_state: bool) 
     if is_empty and not has_state:
         stored = silver.nothing_stored(work.spark, work.plan)
     else:
-        keys = rows.groupBy("row_key").agg(F.first("key").alias("key"))
+        keys = rows.groupBy("row_key").agg(F.expr("first(key) AS key"))
         stored = silver.stored_state(
             work.spark, work.plan, keys, with_image=work.plan.placeholders, has_state=has_state
         )
@@ -129,18 +141,18 @@ def _verdicts(judged: DataFrame) -> dict[str, dict[TopicPartition, int]]:
 
 
 def _numbers(folded: DataFrame) -> dict[str, int]:
-    kept, live = F.col("kept"), F.col("live")
     counted = {
-        "keys": F.lit(True),
-        "upserts": kept,
-        "inserts": kept & ~live,
-        "deletes": ~kept & live,
-        "live": live,
-        "marked": F.col("marked"),
-        "marks": F.col("op") == DELETE,
+        "keys": "true",
+        "upserts": "kept",
+        "inserts": "kept AND NOT live",
+        "deletes": "NOT kept AND live",
+        "live": "live",
+        "marked": "marked",
+        "marks": f"op = {literal(DELETE)}",
     }
-    row = folded.agg(*(F.count_if(test).alias(name) for name, test in counted.items())).first()
-    return {name: int(row[name]) for name in counted} if row else dict.fromkeys(counted, 0)
+    row = folded.selectExpr(*(f"count_if({test}) AS {name}" for name, test in counted.items()))
+    found = row.collect()[0]
+    return {name: int(found[name]) for name in counted}
 
 
 def _rows_before(work: Work) -> int:
@@ -164,7 +176,7 @@ def _write_silver(work: Work, folded: DataFrame, numbers: Mapping[str, int], tru
         values = _assignments(work, fills)
         tables.update_on_branch(spark, plan.silver, work.branch, values, work.summary)
     if truncate:
-        old = f"{cdc}.position < '{truncate}'"
+        old = f"{cdc}.position < {literal(truncate)}"
         tables.delete_on_branch(spark, plan.silver, work.branch, old, work.summary)
     if numbers["live"]:
         folded.where("live").select("key.*").createOrReplaceTempView("changed_keys")
@@ -172,7 +184,8 @@ def _write_silver(work: Work, folded: DataFrame, numbers: Mapping[str, int], tru
         condition = f"({names}) IN (SELECT {names} FROM changed_keys)"
         tables.delete_on_branch(spark, plan.silver, work.branch, condition, work.summary)
     if numbers["upserts"]:
-        rows = folded.where("kept").select("image.*", _cdc().alias(silver.cdc_name(plan.columns)))
+        event = ", ".join(("op", "position", "0 AS epoch", *_COORDINATES))
+        rows = folded.where("kept").selectExpr("image.*", f"struct({event}) AS {cdc}")
         files = 1 + numbers["upserts"] // _ROWS_PER_FILE
         tables.append_on_branch(rows.coalesce(files), plan.silver, work.branch, work.summary)
 
@@ -180,11 +193,11 @@ def _write_silver(work: Work, folded: DataFrame, numbers: Mapping[str, int], tru
 def _assignments(work: Work, added: Iterable[Column]) -> str:
     """The constant defaults of added columns as Spark SQL, computed once by the engine."""
     columns = list(added)
-    values = work.spark.range(1).select(
+    values = work.spark.range(1).selectExpr(
         *(
-            F.hex(value) if column.type.spark == "binary" else value.cast("string")
+            f"hex({value})" if column.type.spark == "binary" else f"CAST({value} AS string)"
             for column in columns
-            for value in [decode(F.lit(default_token(column)), column.type)]
+            for value in [events.decode_default(column)]
         )
     )
     row = values.collect()[0]
@@ -197,20 +210,8 @@ def _assignments(work: Work, added: Iterable[Column]) -> str:
 def _constant(text: str | None, kind: str) -> str:
     if text is None:
         return "NULL"
-    literal = tables.literal(text)
-    return f"unhex({literal})" if kind == "binary" else f"CAST({literal} AS {kind})"
-
-
-def _cdc() -> SparkColumn:
-    return F.struct(
-        "op",
-        "position",
-        F.lit(0).alias("epoch"),
-        F.timestamp_millis("source_ts_ms").alias("source_ts"),
-        "topic",
-        "partition",
-        "offset",
-    )
+    quoted = literal(text)
+    return f"unhex({quoted})" if kind == "binary" else f"CAST({quoted} AS {kind})"
 
 
 def _write_state(work: Work, folded: DataFrame, numbers: Mapping[str, int], truncate: str) -> None:
@@ -223,35 +224,28 @@ def _write_state(work: Work, folded: DataFrame, numbers: Mapping[str, int], trun
         folded.where("marked").select("row_key").createOrReplaceTempView("unmarked_keys")
         condition = f"kind = '{silver.DELETE_MARK}' AND key IN (SELECT row_key FROM unmarked_keys)"
         tables.delete_on_branch(spark, plan.state, work.branch, condition, work.summary)
-    rows = folded.where(F.col("op") == DELETE).select(
-        F.col("row_key").alias("key"), F.lit(silver.DELETE_MARK).alias("kind"), *_place("delete")
+    rows = folded.where(f"op = {literal(DELETE)}").selectExpr(
+        "row_key AS key",
+        f"{literal(silver.DELETE_MARK)} AS kind",
+        "position",
+        "0 AS epoch",
+        "'delete' AS cause",
+        *_COORDINATES,
     )
     if truncate:
-        barrier = spark.range(1).select(
-            F.lit(None).cast("string").alias("key"),
-            F.lit(silver.BARRIER).alias("kind"),
-            F.lit(truncate).alias("position"),
-            F.lit(0).alias("epoch"),
-            F.lit("truncate").alias("cause"),
-            F.lit(None).cast("timestamp").alias("source_ts"),
-            F.lit(None).cast("string").alias("topic"),
-            F.lit(None).cast("int").alias("partition"),
-            F.lit(None).cast("bigint").alias("offset"),
+        barrier = spark.range(1).selectExpr(
+            "CAST(NULL AS string) AS key",
+            f"{literal(silver.BARRIER)} AS kind",
+            f"{literal(truncate)} AS position",
+            "0 AS epoch",
+            "'truncate' AS cause",
+            "CAST(NULL AS timestamp) AS source_ts",
+            "CAST(NULL AS string) AS topic",
+            "CAST(NULL AS int) AS partition",
+            "CAST(NULL AS bigint) AS offset",
         )
         rows = rows.unionByName(barrier)
     tables.append_on_branch(rows.coalesce(1), plan.state, work.branch, work.summary)
-
-
-def _place(cause: str) -> list[SparkColumn]:
-    return [
-        F.col("position"),
-        F.lit(0).alias("epoch"),
-        F.lit(cause).alias("cause"),
-        F.timestamp_millis("source_ts_ms").alias("source_ts"),
-        F.col("topic"),
-        F.col("partition"),
-        F.col("offset"),
-    ]
 
 
 def _result(work: Work, judged: DataFrame, rows: int, *, changed: bool) -> Staged:
@@ -284,8 +278,8 @@ def _unresolved(folded: DataFrame) -> dict[str, int]:
 
 def _bad(judged: DataFrame) -> tuple[tuple[str, int, int, str], ...]:
     rows = (
-        judged.where(F.col("verdict") == collapse.QUARANTINED)
-        .select("topic", "partition", "offset", F.array_join("bad", ", ").alias("columns"))
+        judged.where(f"verdict = {literal(collapse.QUARANTINED)}")
+        .selectExpr("topic", "partition", "offset", "array_join(bad, ', ') AS columns")
         .limit(MAX_QUARANTINED)
         .collect()
     )

@@ -18,6 +18,7 @@ from pyspark.sql import types as T
 from lakehouse.errors import MainMoved
 from lakehouse.names import quote_ident, quote_table
 from lakehouse.plan.catalog import CATALOG
+from lakehouse.spark.sql import literal
 
 MAIN = "main"
 _SUMMARY = "snapshot-property."
@@ -183,12 +184,6 @@ def type_ddl(data_type: T.DataType) -> str:
     if isinstance(data_type, T.MapType):
         return f"map<{type_ddl(data_type.keyType)}, {type_ddl(data_type.valueType)}>"
     return data_type.simpleString()
-
-
-def literal(text: str) -> str:
-    """The text as a Spark SQL string literal."""
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'"
 
 
 def _is_lost_race(message: str) -> bool:

@@ -155,7 +155,15 @@ def _stage(work: Applying, plan: TablePlan) -> Staged:
     }
     envelopes = session.table(f"global_temp.{_view(work)}")
     return stage_table(
-        Work(session, work.context.ledger.catalog, plan, work.branch, summary, work.check),
+        Work(
+            session,
+            work.context.ledger.catalog,
+            plan,
+            work.branch,
+            summary,
+            work.check,
+            work.batch.size,
+        ),
         envelopes,
     )
 

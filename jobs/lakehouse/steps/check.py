@@ -18,7 +18,7 @@ from lakehouse.connectors import find_connector
 from lakehouse.errors import StepFailed
 from lakehouse.names import TableIdentity, silver_names
 from lakehouse.plan.handover import excluded_of, identities_of
-from lakehouse.plan.progress import Progress, lowest
+from lakehouse.plan.progress import Progress, lowest, messages_between
 from lakehouse.plan.records import RESULTS, SCHEMA_VERSIONS, CutRow, SchemaVersionRow
 from lakehouse.quality import ddl
 from lakehouse.quality.engine import preload
@@ -35,6 +35,7 @@ from lakehouse.quality.versions import HOLD, Judged, batch_versions, judge_versi
 from lakehouse.spark.bronze import Bronze
 from lakehouse.spark.envelopes import parse, read_slice
 from lakehouse.spark.profile import load_schemas, profile
+from lakehouse.spark.session import tune
 from lakehouse.steps.context import Json, StepContext, StepOutcome
 
 MAX_SCHEMA_MESSAGES = 100_000
@@ -77,6 +78,7 @@ def _read(context: StepContext) -> LandedSchemas:
     recorded = _recorded(context)
     if not end.topics:
         return LandedSchemas({}, {}, (), recorded)
+    tune(spark, messages_between(start, end))
     messages = read_slice(spark, source, start, end)
     envelopes = parse(messages, source, connector, sorted(end.topics)).persist()
     groups = profile(envelopes)

@@ -14,7 +14,11 @@ from lakehouse.spark.archive import Archive, open_archive, refuse_differences, w
 from lakehouse.spark.bronze import Bronze, PartitionCount
 from lakehouse.spark.kafka import read_messages, read_topics
 from lakehouse.spark.land import Landed, Landing, land
+from lakehouse.spark.session import tune
 from lakehouse.steps.context import Json, StepContext, StepOutcome
+
+# Hardly any line of an archive is compressed to less.
+_LEAST_BYTES = 16
 
 
 def run(context: StepContext) -> StepOutcome:
@@ -58,6 +62,8 @@ def _land_archive(context: StepContext, folder: Path) -> StepOutcome:
     files = _files(folder)
     topics = landing_topics(source, [file.topic for file in files])
     chosen = [file for file in files if file.topic in topics]
+    size = sum(file.path.stat().st_size for file in chosen)
+    tune(context.spark, size // _LEAST_BYTES)
     workspace = context.settings.home / "tmp"
     workspace.mkdir(parents=True, exist_ok=True)
     with open_archive(context.spark, chosen, workspace, context.until) as archive:

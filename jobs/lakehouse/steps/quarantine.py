@@ -19,6 +19,7 @@ from lakehouse.plan.records import QUARANTINE, QuarantineRow
 from lakehouse.plan.tables import TopicPartition
 from lakehouse.spark.batch import Batch
 from lakehouse.spark.events import belongs_to
+from lakehouse.spark.sql import all_of, in_partition
 from lakehouse.spark.stage import MAX_QUARANTINED, Staged
 from lakehouse.steps.context import StepContext
 
@@ -81,9 +82,7 @@ def _strays(batch: Batch, foreign: list[Group]) -> dict[Place, tuple[str, str, s
             continue
         rows = (
             batch.envelopes.where(
-                belongs_to(group.identity)
-                & (F.col("topic") == group.topic)
-                & (F.col("partition") == group.partition)
+                all_of((belongs_to(group.identity), in_partition((group.topic, group.partition))))
             )
             .select("offset")
             .limit(MAX_QUARANTINED + 1)
