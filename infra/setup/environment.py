@@ -61,6 +61,9 @@ def _make(uv: Path, variables: dict[str, str]) -> None:
 
 def _synchronise(uv: Path, variables: dict[str, str]) -> None:
     command: list[str | Path] = [uv, "pip", "sync", "--python", ENVIRONMENT / "bin" / "python"]
+    # Else each process of Airflow and Spark compiles thousands of files where Python may not keep
+    # them (PYTHONDONTWRITEBYTECODE, a read-only environment).
+    command += ["--compile-bytecode"]
     command += ["--require-hashes", "--build-constraints", BUILD_LOCK, REQUIREMENTS]
     if succeeds([*command, "--offline"], variables):
         return
