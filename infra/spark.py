@@ -15,8 +15,11 @@ from infra.setup.layout import jars, java_home
 _DEFAULTS = {
     "spark.master": "local[2]",
     "spark.driver.memory": "1500m",
-    # A run is short: a second compiler's work would not pay back on two cores.
-    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+    # A run is short: a second compiler's work would not pay back on two cores, nor would
+    # collections while the classes are loaded.
+    "spark.driver.extraJavaOptions": (
+        "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:MetaspaceSize=256m -Xmn400m"
+    ),
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.sql.shuffle.partitions": "4",

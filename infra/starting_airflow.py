@@ -8,6 +8,7 @@ from dataclasses import replace
 from importlib.metadata import version
 
 from infra import airflow
+from infra.airflow_api import log_in
 from infra.errors import NotReady, StackError
 from infra.ports import LOOPBACK
 from infra.processes import exit_code, is_running, start_process
@@ -36,14 +37,18 @@ def start_airflow(start: StackStart, settings: Settings) -> None:
     start.start(postgresql_server(home, AIRFLOW_DATABASE, ports[AIRFLOW_DATABASE], RELAXED))
     metadata = provision_airflow(home, ports[AIRFLOW_DATABASE])
     airflow.write_configuration(home, metadata, port)
-    sources = [source for source in load_sources(settings) if source.name in SAMPLE_SOURCES]
-    environment = airflow.environment(home, settings, sources, f"{LOOPBACK}:{ports['kafka']}")
+    sources = load_sources(settings)
+    samples = [source for source in sources if source.name in SAMPLE_SOURCES]
+    environment = airflow.environment(home, settings, samples, f"{LOOPBACK}:{ports['kafka']}")
     _migrate(start, environment)
     address = AirflowAddress(
         airflow.api_url(port), airflow.ADMIN_USER, str(airflow.password_file(home))
     )
     start.change(lambda state: replace(state, airflow=address))
     _start_together(start, airflow_components(port, environment))
+    api = log_in(address)
+    for source in sources:
+        api.ensure_pool(f"ingest_{source.name}")
     start.report(f"Airflow: {address.url} as {address.user!r}, password in {address.password_file}")
 
 

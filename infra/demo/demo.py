@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from rich.console import Console
 from rich.markup import escape
 
+from infra.airflow_api import AirflowApi, DagRun, log_in, password
 from infra.clients import run_sql
 from infra.connect_api import ConnectApi
-from infra.demo.airflow_api import AirflowApi, DagRun, log_in, password
 from infra.demo.barrier import Barrier
 from infra.demo.compare import compare_source
 from infra.demo.display import show_comparisons, show_failure, show_outcomes
@@ -172,7 +172,6 @@ def _run_phases(
         raise StackError("Airflow: expected it in the running stack")
     api = log_in(stack.airflow)
     for name in SOURCES:
-        api.ensure_pool(f"ingest_{name}")
         api.await_dag(f"ingest_{name}")
     for part in opened:
         part.result()

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from infra.demo.airflow_api import DagRun
+from infra.airflow_api import DagRun
 from infra.demo.compare import TableComparison
 from infra.demo.outcome import LEFT, RIGHT, Outcome
 

@@ -74,6 +74,12 @@ def test_each_source_has_its_dag(stack: Stack, airflow: AirflowAddress, token: s
     assert errors["import_errors"] == []
 
 
+def test_each_source_has_its_pool_of_one_slot(stack: Stack, airflow: AirflowAddress, token: str):
+    pools = call(f"{airflow.url}/api/v2/pools", token=token)["pools"]
+    slots = {pool["name"]: pool["slots"] for pool in pools if pool["name"].startswith("ingest_")}
+    assert slots == {f"ingest_{source.name}": 1 for source in load_sources(stack.settings)}
+
+
 def test_airflow_listens_on_loopback_only(stack: Stack, airflow: AirflowAddress):
     living = living_servers(stack.home)
     assert set(living) >= COMPONENTS

@@ -1,4 +1,4 @@
-"""Airflow's REST interface, as far as the demonstration needs it.
+"""Airflow's REST interface, as far as the local stack and the demonstration need it.
 
 https://airflow.apache.org/docs/apache-airflow/stable/stable-rest-api-ref.html
 """
