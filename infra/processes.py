@@ -7,6 +7,7 @@ never anything else; a process id alone is only believed together with its start
 
 from __future__ import annotations
 
+import atexit
 import os
 import signal
 import subprocess
@@ -22,6 +23,13 @@ _POLL_S = 0.05
 
 # Keeps the handles of own children, so that those that ended can be reaped.
 _children: dict[int, subprocess.Popen[bytes]] = {}
+
+
+@atexit.register
+def _reap() -> None:
+    """Reap the servers that somebody else has ended, for which no exit code was asked."""
+    for child in _children.values():
+        child.poll()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,9 @@
-"""MariaDB: ordered by binlog file number, position and row."""
+"""MariaDB: ordered by binlog file number and position, then as the topic partition has them.
+
+Every event of a transaction carries the position of its GTID event, and `row` begins anew with each
+statement (seen with MariaDB 10.11 and connector 3.5.0): it says nothing about two statements.
+"""
 
 from lakehouse.connectors.binlog import binlog_connector
 
-MARIADB = binlog_connector("mariadb")
+MARIADB = binlog_connector("mariadb", ordered_rows=False)

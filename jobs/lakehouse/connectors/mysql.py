@@ -2,4 +2,4 @@
 
 from lakehouse.connectors.binlog import binlog_connector
 
-MYSQL = binlog_connector("mysql")
+MYSQL = binlog_connector("mysql", ordered_rows=True)

@@ -17,7 +17,7 @@ class Group:
         fingerprint: Names the schema text; None where there is no value.
         key_fields: JSON list of the event key's fields, sorted; None for a null key.
         truncate: Highest position of a truncate event; None when there is none.
-        running: How many need the highest number seen before as their commit part.
+        suspects: How many may be of events that silver has already.
     """
 
     topic: str
@@ -32,5 +32,5 @@ class Group:
     count: int
     first_offset: int
     placeholders: int
-    running: int
+    suspects: int
     truncate: str | None

@@ -22,7 +22,7 @@ from lakehouse.plan.tables import TopicPartition
 from lakehouse.plan.types import Schema
 from lakehouse.spark.envelopes import parse, read_slice
 from lakehouse.spark.profile import load_schemas, profile
-from lakehouse.spark.running import place_running
+from lakehouse.spark.redelivery import place_and_mark, suspect
 from lakehouse.spark.session import tune
 from lakehouse.spark.sql import all_of, any_of, in_partition
 from lakehouse.spark.transactions import TransactionCut, cut_transactions
@@ -86,12 +86,12 @@ def open_batch(
     messages = read_slice(spark, source, since.progress, landed)
     topics = sorted(landed.topics)
     parsed = parse(messages, source, connector, topics).localCheckpoint(eager=False)
-    groups = profile(parsed)
-    placed = _place(spark, source, connector, parsed, groups, since.progress)
+    groups = profile(parsed, since.position)
+    placed = _place(spark, source, connector, parsed, groups, since)
     cut = _cut(placed, source, connector, since, _stream_time(messages, until))
     end = limited(landed, cut.ends)
     inside = placed.where(before(end, cut.ends)) if cut.ends else placed
-    final = profile(inside) if cut.ends else groups
+    final = profile(inside, since.position) if cut.ends else groups
     return Batch(
         messages=messages,
         envelopes=inside,
@@ -111,15 +111,16 @@ def _place(
     connector: Connector,
     parsed: DataFrame,
     groups: tuple[Group, ...],
-    progress: Progress,
+    since: Since,
 ) -> DataFrame:
-    places = {(group.topic, group.partition) for group in groups if group.running}
+    progress = since.progress
+    places = {(group.topic, group.partition) for group in groups if group.suspects}
     if not places:
-        return place_running(parsed, None, progress, connector)
+        return place_and_mark(parsed, None, progress, connector, since.position)
     older = read_slice(spark, source, Progress(), progress.offsets).where(
         any_of(map(in_partition, sorted(places)))
     )
-    keys = parsed.where("running").select("topic", "partition", "key").distinct()
+    keys = parsed.where(suspect(since.position)).select("topic", "partition", "key").distinct()
     same = older.alias("o").join(
         F.broadcast(keys.alias("k")),
         (F.col("o.topic") == F.col("k.topic"))
@@ -129,7 +130,8 @@ def _place(
     )
     history = parse(same, source, connector, sorted({topic for topic, _ in places}))
     # Its window and join would run again for every table.
-    return place_running(parsed, history, progress, connector).localCheckpoint(eager=False)
+    marked = place_and_mark(parsed, history, progress, connector, since.position)
+    return marked.localCheckpoint(eager=False)
 
 
 def _cut(

@@ -2,7 +2,8 @@
 
 In: typed change events of one table, the stored positions of their keys, barriers. Out: what
 becomes of each event (`verdict`), and one winner per key. An event counts when its position is
-greater than the last one applied to its key (`design.md` §3); offsets only break ties.
+greater than the last one applied to its key (`design.md` §3). At an equal position the later
+offset of the same topic partition counts, unless it is the same event again.
 """
 
 from __future__ import annotations
@@ -22,17 +23,20 @@ def judge_events(rows: DataFrame, stored: DataFrame, barrier: str) -> DataFrame:
 
     Args:
         rows: From `events.table_rows`.
-        stored: `row_key, stored_position, live, stored_image`, at most one row for each key.
+        stored: From `silver.stored_state`.
         barrier: Position of the newest truncate that is applied already; empty for none.
 
     Returns:
         The rows with `verdict, live, stored_position, stored_image`.
     """
-    applied = f"position <= greatest(coalesce(stored_position, ''), {literal(barrier)})"
-    nth = "row_number() OVER (PARTITION BY row_key, position, op ORDER BY offset)"
+    older = f"position < coalesce(stored_position, '') OR position <= {literal(barrier)}"
+    follows = "topic = stored_at.topic AND partition = stored_at.partition"
+    repeats = f"position = stored_position AND NOT ({follows} AND offset > stored_at.offset)"
+    same = "topic, partition, row_key, position, op, total_order, image_hash"
+    nth = f"row_number() OVER (PARTITION BY {same} ORDER BY offset)"
     verdict = (
         f"CASE WHEN size(bad) > 0 THEN {literal(QUARANTINED)} "
-        f"WHEN redelivered OR {applied} OR {nth} > 1 THEN {literal(SUPERSEDED)} "
+        f"WHEN redelivered OR {older} OR ({repeats}) OR {nth} > 1 THEN {literal(SUPERSEDED)} "
         f"ELSE {literal(NEW)} END AS verdict"
     )
     return rows.join(stored, "row_key", "left").selectExpr(

@@ -22,6 +22,8 @@ from lakehouse.spark.decode import decode
 from lakehouse.spark.sql import all_of, any_of, in_partition, literal
 
 _PLACE = ("topic", "partition", "offset", "position", "op", "snapshot", "source_ts_ms")
+# `redelivered` and what tells two events of one position apart go with each event.
+_DELIVERY = ("redelivered", "total_order")
 # The placeholder is text, its bytes, or an array's only element.
 _PLACEHOLDERS = (PLACEHOLDER, PLACEHOLDER_BASE64, f'["{PLACEHOLDER}"]')
 _NO_NAMES = "CAST(array() AS array<string>)"
@@ -31,8 +33,8 @@ def table_rows(envelopes: DataFrame, plan: TablePlan) -> DataFrame:
     """The change events of a table that this batch may apply, truncates excepted.
 
     Returns:
-        `topic, partition, offset, position, op, snapshot, source_ts_ms, redelivered, row_key,
-        key, image, unavailable, bad`.
+        `topic, partition, offset, position, op, snapshot, source_ts_ms, redelivered, total_order,
+        image_hash, row_key, key, image, unavailable, bad`.
     """
     mine = envelopes.where(
         all_of((belongs_to(plan.identity), f"op != {literal(TRUNCATE)}", _in_plan(plan)))
@@ -66,7 +68,7 @@ def _decode_version(events: DataFrame, version: Version, plan: TablePlan) -> Dat
     values = (_value(name, kind, by_name, plan) for name, kind in plan.columns.items())
     typed = events.where(f"fingerprint = {version.fingerprint}").selectExpr(
         *_PLACE,
-        "redelivered",
+        *_DELIVERY,
         f"named_struct({', '.join(keys)}) AS key",
         f"try_variant_get(payload, '$.after', {literal(f'struct<{names}>')}) AS tokens",
     )
@@ -76,7 +78,8 @@ def _decode_version(events: DataFrame, version: Version, plan: TablePlan) -> Dat
     )
     return decoded.selectExpr(
         *_PLACE,
-        "redelivered",
+        *_DELIVERY,
+        "xxhash64(tokens) AS image_hash",
         f"{key_text('key', plan.key)} AS row_key",
         "key",
         "image",

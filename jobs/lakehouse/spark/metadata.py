@@ -10,6 +10,11 @@ from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.table.metadata import TableMetadata
 
 MAIN = "main"
+# In the summary of every snapshot that apply stages.
+CUT_PROPERTY = "lakehouse.cut_id"
+# The operation of a snapshot that rewrote files and changed no row
+# (https://iceberg.apache.org/spec/#snapshots).
+_REWRITE = "replace"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,3 +68,31 @@ def follows(catalog: Catalog, table: str, *, ancestor: int | None, snapshot: int
     while at is not None and at != wanted:
         at = parents.get(at)
     return at == wanted
+
+
+def is_only_rewritten(catalog: Catalog, table: str, snapshot: int) -> bool:
+    """Whether `main` has nothing that a staged snapshot lacks but rewritten files.
+
+    Compaction moves `main` away from the history of a staged snapshot without changing a row.
+    What was before the rewrites is a snapshot of that history or of an earlier cut, even where
+    expiry has removed the links between them.
+    """
+    metadata = load_metadata(catalog, table)
+    if metadata is None:
+        return False
+    known = {each.snapshot_id: each for each in metadata.snapshots}
+    history: set[int | None] = {snapshot}
+    at: int | None = snapshot
+    while at is not None and at in known:
+        at = known[at].parent_snapshot_id
+        history.add(at)
+    main = metadata.refs.get(MAIN)
+    at = main.snapshot_id if main else None
+    while at is not None and at in known and at not in history:
+        summary = known[at].summary
+        if summary is None or CUT_PROPERTY in summary.additional_properties:
+            return summary is not None
+        if summary.operation.value != _REWRITE:
+            return False
+        at = known[at].parent_snapshot_id
+    return True

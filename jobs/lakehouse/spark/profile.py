@@ -17,6 +17,7 @@ from lakehouse.errors import StepFailed
 from lakehouse.names import TableIdentity
 from lakehouse.plan.groups import Group
 from lakehouse.plan.types import Schema
+from lakehouse.spark.redelivery import suspect
 from lakehouse.spark.sql import any_of, in_partition
 
 MAX_GROUPS = 100_000
@@ -35,8 +36,12 @@ _KEYS = (
 )
 
 
-def profile(envelopes: DataFrame) -> tuple[Group, ...]:
+def profile(envelopes: DataFrame, applied_position: str = "") -> tuple[Group, ...]:
     """Group the envelopes of a batch.
+
+    Args:
+        envelopes: From `parse`.
+        applied_position: The highest position that is applied; empty for none.
 
     Raises:
         StepFailed: There are more groups than the driver may hold.
@@ -45,7 +50,7 @@ def profile(envelopes: DataFrame) -> tuple[Group, ...]:
         F.count("*").alias("count"),
         F.min("offset").alias("first_offset"),
         F.sum(F.col("has_placeholder").cast("int")).alias("placeholders"),
-        F.sum(F.col("running").cast("int")).alias("running"),
+        F.expr(f"count_if({suspect(applied_position)}) AS suspects"),
         F.max(F.when(F.col("op") == TRUNCATE, F.col("position"))).alias("truncate"),
     )
     rows = groups.limit(MAX_GROUPS + 1).collect()
@@ -80,7 +85,7 @@ def _group(row: Mapping[str, object]) -> Group:
         "count",
         "first_offset",
         "placeholders",
-        "running",
+        "suspects",
         "truncate",
     )
     values = {name: row[name] for name in kept}

@@ -128,14 +128,16 @@ def stored_state(
         has_state: Whether the state table has rows at all.
 
     Returns:
-        `row_key, stored_position, live, stored_image`.
+        `row_key, stored_position, stored_at, live, stored_image`, at most one row for each key.
     """
+    cdc = quote_ident(cdc_name(plan.columns))
     no_image = F.lit(None).cast(_image_type(plan)).alias("stored_image")
     rows = spark.table(tables.full_name(plan.silver))
     image = F.struct(*(F.col(quote_ident(name)) for name in plan.columns)).alias("stored_image")
     live = rows.join(F.broadcast(keys.alias("k")), _same_key(plan), "inner").select(
         "k.row_key",
-        F.col(f"{quote_ident(cdc_name(plan.columns))}.position").alias("stored_position"),
+        F.col(f"{cdc}.position").alias("stored_position"),
+        F.expr(f"struct({cdc}.topic, {cdc}.partition, {cdc}.offset) AS stored_at"),
         F.lit(True).alias("live"),
         image if with_image else no_image,
     )
@@ -146,8 +148,14 @@ def stored_state(
         .where(F.col("kind") == DELETE_MARK)
         .join(F.broadcast(keys.select("row_key")), F.col("key") == F.col("row_key"), "inner")
         .groupBy("row_key")
-        .agg(F.max("position").alias("stored_position"))
-        .select("row_key", "stored_position", F.lit(False).alias("live"), no_image)
+        .agg(F.expr("max_by(struct(position, topic, partition, offset), position) AS m"))
+        .select(
+            "row_key",
+            F.col("m.position").alias("stored_position"),
+            F.expr("struct(m.topic, m.partition, m.offset) AS stored_at"),
+            F.lit(False).alias("live"),
+            no_image,
+        )
     )
     return live.unionByName(marks)
 
@@ -157,6 +165,7 @@ def nothing_stored(spark: SparkSession, plan: TablePlan) -> DataFrame:
     return spark.range(0).select(
         F.lit(None).cast("string").alias("row_key"),
         F.lit(None).cast("string").alias("stored_position"),
+        F.lit(None).cast("struct<topic:string,partition:int,offset:bigint>").alias("stored_at"),
         F.lit(None).cast("boolean").alias("live"),
         F.lit(None).cast(_image_type(plan)).alias("stored_image"),
     )

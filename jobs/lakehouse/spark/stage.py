@@ -1,4 +1,4 @@
-"""Stages one table's batch on a branch: rows deleted, rows appended, marks and barriers written.
+"""Stages one table's batch on a branch: what its events amount to, and how many of each kind.
 
 In: a table's plan and the batch's envelopes. Out: a `Staged` value with the branch's snapshots and
 the counts of the batch. `main` is not touched; a branch that a killed attempt left is never read.
@@ -6,31 +6,21 @@ the counts of the batch. `main` is not touched; a branch that a killed attempt l
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import pyspark.sql.functions as F
-from pyiceberg.catalog import Catalog
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
 from lakehouse.envelope import DELETE
-from lakehouse.names import quote_ident
 from lakehouse.plan.conservation import summed
-from lakehouse.plan.tables import TablePlan, TopicPartition
-from lakehouse.plan.types import Column
+from lakehouse.plan.tables import TopicPartition
 from lakehouse.spark import collapse, events, metadata, placeholders, silver, tables
 from lakehouse.spark.session import tune
 from lakehouse.spark.sql import literal
+from lakehouse.spark.writing import Work, write_silver, write_state
 
 ROWS_PROPERTY = "lakehouse.rows"
-_COORDINATES = (
-    "timestamp_millis(source_ts_ms) AS source_ts",
-    "topic",
-    "partition",
-    "offset",
-)
-# Up to this many winners go into one file.
-_ROWS_PER_FILE = 500_000
 # Coordinates of unreadable events that the driver holds for the quarantine.
 MAX_QUARANTINED = 10_000
 
@@ -64,23 +54,6 @@ class Staged:
     bad: tuple[tuple[str, int, int, str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
-    """One table's staging: everything that its functions share.
-
-    Attributes:
-        messages: How many messages the batch has at most.
-    """
-
-    spark: SparkSession
-    catalog: Catalog
-    plan: TablePlan
-    branch: str
-    summary: Mapping[str, str]
-    check: Callable[[], None]
-    messages: int
-
-
 def stage_table(work: Work, envelopes: DataFrame) -> Staged:
     """Stage the batch of one table.
 
@@ -109,8 +82,8 @@ def stage_table(work: Work, envelopes: DataFrame) -> Staged:
     if not truncate:
         rows = str(_rows_after(work, numbers, before, truncate))
         work = replace(work, summary={**work.summary, ROWS_PROPERTY: rows})
-    _write_silver(work, folded, numbers, truncate)
-    _write_state(work, folded, numbers, truncate)
+    write_silver(work, folded, numbers, truncate)
+    write_state(work, folded, numbers, truncate)
     return replace(
         _result(work, judged, _rows_after(work, numbers, before, truncate), changed=True),
         upserts=numbers["upserts"],
@@ -164,88 +137,6 @@ def _rows_before(work: Work) -> int:
     if head is None:
         return 0
     return work.spark.table(tables.full_name(work.plan.silver)).count()
-
-
-def _write_silver(work: Work, folded: DataFrame, numbers: Mapping[str, int], truncate: str) -> None:
-    spark, plan = work.spark, work.plan
-    tables.create_branch(spark, plan.silver, work.branch)
-    cdc = quote_ident(silver.cdc_name(plan.columns))
-    added = {column.name.lower() for column in plan.schema.add}
-    fills = [column for name, column in plan.defaults.items() if name in added]
-    if plan.exists and fills:
-        values = _assignments(work, fills)
-        tables.update_on_branch(spark, plan.silver, work.branch, values, work.summary)
-    if truncate:
-        old = f"{cdc}.position < {literal(truncate)}"
-        tables.delete_on_branch(spark, plan.silver, work.branch, old, work.summary)
-    if numbers["live"]:
-        folded.where("live").select("key.*").createOrReplaceTempView("changed_keys")
-        names = ", ".join(quote_ident(name) for name in plan.key)
-        condition = f"({names}) IN (SELECT {names} FROM changed_keys)"
-        tables.delete_on_branch(spark, plan.silver, work.branch, condition, work.summary)
-    if numbers["upserts"]:
-        event = ", ".join(("op", "position", "0 AS epoch", *_COORDINATES))
-        rows = folded.where("kept").selectExpr("image.*", f"struct({event}) AS {cdc}")
-        files = 1 + numbers["upserts"] // _ROWS_PER_FILE
-        tables.append_on_branch(rows.coalesce(files), plan.silver, work.branch, work.summary)
-
-
-def _assignments(work: Work, added: Iterable[Column]) -> str:
-    """The constant defaults of added columns as Spark SQL, computed once by the engine."""
-    columns = list(added)
-    values = work.spark.range(1).selectExpr(
-        *(
-            f"hex({value})" if column.type.spark == "binary" else f"CAST({value} AS string)"
-            for column in columns
-            for value in [events.decode_default(column)]
-        )
-    )
-    row = values.collect()[0]
-    return ", ".join(
-        f"{quote_ident(column.name)} = {_constant(row[index], column.type.spark)}"
-        for index, column in enumerate(columns)
-    )
-
-
-def _constant(text: str | None, kind: str) -> str:
-    if text is None:
-        return "NULL"
-    quoted = literal(text)
-    return f"unhex({quoted})" if kind == "binary" else f"CAST({quoted} AS {kind})"
-
-
-def _write_state(work: Work, folded: DataFrame, numbers: Mapping[str, int], truncate: str) -> None:
-    """Marks of keys that went, and a barrier for a truncate; marks of keys that came go."""
-    spark, plan = work.spark, work.plan
-    if not (numbers["marked"] or numbers["marks"] or truncate):
-        return
-    tables.create_branch(spark, plan.state, work.branch)
-    if numbers["marked"]:
-        folded.where("marked").select("row_key").createOrReplaceTempView("unmarked_keys")
-        condition = f"kind = '{silver.DELETE_MARK}' AND key IN (SELECT row_key FROM unmarked_keys)"
-        tables.delete_on_branch(spark, plan.state, work.branch, condition, work.summary)
-    rows = folded.where(f"op = {literal(DELETE)}").selectExpr(
-        "row_key AS key",
-        f"{literal(silver.DELETE_MARK)} AS kind",
-        "position",
-        "0 AS epoch",
-        "'delete' AS cause",
-        *_COORDINATES,
-    )
-    if truncate:
-        barrier = spark.range(1).selectExpr(
-            "CAST(NULL AS string) AS key",
-            f"{literal(silver.BARRIER)} AS kind",
-            f"{literal(truncate)} AS position",
-            "0 AS epoch",
-            "'truncate' AS cause",
-            "CAST(NULL AS timestamp) AS source_ts",
-            "CAST(NULL AS string) AS topic",
-            "CAST(NULL AS int) AS partition",
-            "CAST(NULL AS bigint) AS offset",
-        )
-        rows = rows.unionByName(barrier)
-    tables.append_on_branch(rows.coalesce(1), plan.state, work.branch, work.summary)
 
 
 def _result(work: Work, judged: DataFrame, rows: int, *, changed: bool) -> Staged:

@@ -147,6 +147,11 @@ def fast_forward(spark: SparkSession, table: str, branch: str) -> int:
     return int(rows[0]["updated_ref"])
 
 
+def set_main(spark: SparkSession, table: str, snapshot_id: int) -> None:
+    """Make a snapshot the head of `main`, whatever `main` was."""
+    spark.sql(f"CALL {CATALOG}.system.set_current_snapshot('{full_name(table)}', {snapshot_id})")
+
+
 def create_tag(spark: SparkSession, table: str, tag: str, snapshot_id: int) -> None:
     """Tag a snapshot; a tag that is there already keeps its snapshot."""
     spark.sql(

@@ -9,58 +9,35 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import cast
 
 import pyspark.sql.functions as F
 
-from lakehouse.connectors import Connector, find_connector
+from lakehouse.connectors import find_connector
 from lakehouse.names import TableIdentity, silver_names
 from lakehouse.plan.batch import TableFacts, plan_table, silver_identifier, table_groups
 from lakehouse.plan.conservation import Law, balance, pending_of, to_json_counts
-from lakehouse.plan.handover import Excluded, StagedCut, StagedTable, excluded_of, identities_of
-from lakehouse.plan.progress import Progress, lowest, replaced
+from lakehouse.plan.handover import excluded_of, identities_of
+from lakehouse.plan.progress import Progress, lowest
 from lakehouse.plan.records import SCHEMA_VERSIONS, CutRow, SchemaVersionRow
 from lakehouse.plan.tables import TablePlan
 from lakehouse.quality.versions import holds
-from lakehouse.spark import silver
-from lakehouse.spark.batch import Batch, Since, open_batch
+from lakehouse.spark import metadata, silver
+from lakehouse.spark.batch import Since, open_batch
 from lakehouse.spark.bronze import Bronze
 from lakehouse.spark.leases import Leases
-from lakehouse.spark.stage import Staged, Work, stage_table
+from lakehouse.spark.stage import Staged, stage_table
+from lakehouse.spark.writing import Work
+from lakehouse.steps.applying import Applying, staged_cut
 from lakehouse.steps.context import Json, StepContext, StepOutcome
+from lakehouse.steps.forwarding import roll_forward
 from lakehouse.steps.outcomes import outcomes
-from lakehouse.steps.publish import roll_forward
 from lakehouse.steps.quarantine import quarantine
 
 # Tables that are staged at once; each has few Spark jobs and many small waits.
 _WORKERS = 4
-
-
-@dataclass(frozen=True, slots=True)
-class Applying:
-    """What the parts of one apply share."""
-
-    context: StepContext
-    connector: Connector
-    token: int
-    check: Callable[[], None]
-    cut: CutRow | None
-    since: Since
-    batch: Batch
-
-    @property
-    def cut_id(self) -> str:
-        """Text whose order is the order of cuts."""
-        return f"{self.token:08d}"
-
-    @property
-    def branch(self) -> str:
-        """The staging branch: no other run or attempt has it."""
-        slug = re.sub(r"[^A-Za-z0-9]+", "_", self.context.run_id)
-        return f"staging_{slug}_{self.context.attempt}_{self.token}"
 
 
 def run(context: StepContext) -> StepOutcome:
@@ -94,7 +71,7 @@ def _apply(work: Applying) -> StepOutcome:
     staged = _stage_all(work, [plan for plan in plans if plan.versions])
     found = quarantine(work.context, work.batch, staged)
     laws = balance(outcomes(work.batch, work.context.source, plans, staged, found, _pending(work)))
-    cut = _staged_cut(work, plans, staged, _highs(work))
+    cut = staged_cut(work, plans, staged, _highs(work))
     detail = cast("Mapping[str, Json]", cut.to_detail())
     counts = cast("Mapping[str, Json]", to_json_counts(laws))
     return StepOutcome(_sentence(plans, staged, laws), counts, detail, batch_id=work.cut_id)
@@ -149,7 +126,7 @@ def _stage(work: Applying, plan: TablePlan) -> Staged:
     session = work.context.spark.newSession()
     summary = {
         "lakehouse.run_id": work.context.run_id,
-        "lakehouse.cut_id": work.cut_id,
+        metadata.CUT_PROPERTY: work.cut_id,
         "lakehouse.token": str(work.token),
         "lakehouse.offsets": work.batch.end.to_json(),
     }
@@ -187,68 +164,6 @@ def _highs(work: Applying) -> tuple[Progress, str]:
                 highs[place] = max(highs.get(place, 0), int(row["high"]))
     position = max([work.since.position, *(row["position"] or "" for row in rows)])
     return Progress(work.batch.end, highs), position
-
-
-def _staged_cut(
-    work: Applying,
-    plans: list[TablePlan],
-    staged: Mapping[str, Staged],
-    progress: tuple[Progress, str],
-) -> StagedCut:
-    done = {plan.silver for plan in plans}
-    behind = {name: left for name, left in excluded_of(work.cut).items() if name not in done}
-    held = {plan.silver: _excluded(work, plan) for plan in plans if plan.hold}
-    return StagedCut(
-        branch=work.branch,
-        token=work.token,
-        cut_id=work.cut_id,
-        base_cut=work.cut.cut_id if work.cut else "",
-        offsets=progress[0].to_json(),
-        position=progress[1],
-        transactions=work.batch.transactions.complete,
-        tables=tuple(_table(plan, staged[plan.silver]) for plan in plans if plan.silver in staged),
-        excluded={**behind, **held},
-        findings=_findings(work, plans, staged),
-    )
-
-
-def _excluded(work: Applying, plan: TablePlan) -> Excluded:
-    offsets = replaced(work.batch.end, plan.limits)
-    earlier = excluded_of(work.cut).get(plan.silver)
-    base = work.cut.cut_id if work.cut else ""
-    return Excluded(earlier.cut if earlier else base, plan.hold, Progress(offsets).to_json())
-
-
-def _table(plan: TablePlan, staged: Staged) -> StagedTable:
-    newest = {column.name: column for v in plan.versions for column in v.columns}
-    return StagedTable(
-        identity=(plan.identity.database, plan.identity.schema_name, plan.identity.table),
-        silver=plan.silver,
-        state=plan.state,
-        changed=staged.changed,
-        snapshot=staged.snapshot,
-        state_snapshot=staged.state_snapshot,
-        key=plan.key,
-        cdc=silver.cdc_name(plan.columns),
-        rows=staged.rows,
-        upserts=staged.upserts,
-        deletes=staged.deletes,
-        truncated=bool(plan.truncate),
-        unresolved=staged.unresolved,
-        required=tuple(name for name, column in newest.items() if not column.optional),
-    )
-
-
-def _findings(
-    work: Applying, plans: list[TablePlan], staged: Mapping[str, Staged]
-) -> tuple[str, ...]:
-    missing = [
-        f"{name}: {count} rows have no value for {column}: its unchanged value was never sent"
-        for name, table in staged.items()
-        for column, count in table.unresolved.items()
-    ]
-    held = [f"{plan.silver} is held: {plan.hold}" for plan in plans if plan.hold]
-    return (*work.batch.transactions.findings, *missing, *held)
 
 
 def _pending(work: Applying) -> dict[tuple[str, int], int]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
@@ -25,11 +24,11 @@ from lakehouse.plan.handover import (
 )
 from lakehouse.plan.progress import Progress, replaced
 from lakehouse.plan.records import CUTS, CutRow
-from lakehouse.spark import metadata, tables
+from lakehouse.spark import metadata
 from lakehouse.spark.leases import Leases
 from lakehouse.steps.context import StepContext, StepOutcome
+from lakehouse.steps.forwarding import finish, roll_forward
 
-_WORKERS = 4
 # Verdicts with which a changed table's rows may be published; no verdict is none of them.
 _ALLOWING = ("passed", "warning")
 
@@ -47,7 +46,7 @@ def run(context: StepContext) -> StepOutcome:
     if staged.cut_id in published:
         with _held(leases, staged, context) as check:
             roll_forward(context, check)
-        return StepOutcome(f"cut {staged.cut_id} was published already")
+        return StepOutcome(f"cut {staged.cut_id} was published already", batch_id=staged.cut_id)
     with _held(leases, staged, context) as check:
         newest = context.ledger.newest_cut(context.source.name)
         if (newest.cut_id if newest else "") != staged.base_cut:
@@ -60,7 +59,7 @@ def run(context: StepContext) -> StepOutcome:
         cut = _cut_row(context, replace(staged, tables=allowed), refused, newest)
         check()
         context.ledger.append(CUTS, [cut])
-        _finish(context, cut, check)
+        finish(context, cut, check)
     leases.give_back(staged.token, context.run_id)
     return _outcome(cut, staged, allowed, refused)
 
@@ -69,17 +68,6 @@ def _held(
     leases: Leases, staged: StagedCut, context: StepContext
 ) -> AbstractContextManager[Callable[[], None]]:
     return leases.held(staged.token, context.run_id, lone_step=context.lone_step)
-
-
-def roll_forward(context: StepContext, check: Callable[[], None]) -> None:
-    """Finish what a killed publish left: tags, the published row, and every `main`."""
-    pending = context.ledger.pending_cut(context.source.name)
-    if pending is not None:
-        _finish(context, pending, check)
-        return
-    newest = context.ledger.newest_cut(context.source.name)
-    if newest is not None:
-        _forward_all(context, newest, check)
 
 
 def _handed_over(context: StepContext) -> tuple[StagedCut, Mapping[str, str]]:
@@ -106,20 +94,21 @@ def _handed_over(context: StepContext) -> tuple[StagedCut, Mapping[str, str]]:
 
 
 def _refuse_moved_main(context: StepContext, staged: tuple[StagedTable, ...]) -> None:
-    """Before anything is announced: every branch must still start at its table's `main`.
+    """Before anything is announced: no table's `main` may have rows that its branch lacks.
 
     Raises:
-        MainMoved: Maintenance moved one; the run stages again.
+        MainMoved: Another program wrote to one.
     """
     for table in staged:
         for name, snapshot in ((table.silver, table.snapshot), (table.state, table.state_snapshot)):
-            if snapshot is not None and not metadata.follows(
-                context.ledger.catalog, name, ancestor=None, snapshot=snapshot
+            if snapshot is not None and not metadata.is_only_rewritten(
+                context.ledger.catalog, name, snapshot
             ):
                 raise MainMoved(
-                    f"Table {name!r}: main moved since snapshot {snapshot} was staged: expected "
-                    f"no other commit; do `lakehouse run --source {context.source.name} "
-                    "--from-step apply`"
+                    f"Table {name!r}: main has rows of another program since snapshot {snapshot} "
+                    "was staged: expected compaction at most; roll that commit back "
+                    "(CALL system.rollback_to_snapshot), then do `lakehouse run --source "
+                    f"{context.source.name} --from-step apply`"
                 )
 
 
@@ -185,46 +174,6 @@ def _refusal(
     }
     offsets = Progress(replaced(after, limits)).to_json()
     return Excluded(base.cut_id if base else "", reason, offsets)
-
-
-def _finish(context: StepContext, cut: CutRow, check: Callable[[], None]) -> None:
-    """Steps 2 to 4, each of which may have happened already."""
-    changed = _not_at(context, cut)
-    _each(changed, lambda table: _tag(context, cut, table))
-    check()
-    context.ledger.append(CUTS, [replace(cut, state="published", recorded_at=datetime.now(UTC))])
-    _each(changed, lambda table: _forward(context, cut, table, check))
-
-
-def _forward_all(context: StepContext, cut: CutRow, check: Callable[[], None]) -> None:
-    _each(_not_at(context, cut), lambda table: _forward(context, cut, table, check))
-
-
-def _not_at(context: StepContext, cut: CutRow) -> list[str]:
-    """Tables whose `main` has not the cut's snapshot in its history."""
-    return [
-        name
-        for name, snapshot in sorted(cut.tables.items())
-        if not metadata.follows(context.ledger.catalog, name, ancestor=snapshot, snapshot=None)
-    ]
-
-
-def _tag(context: StepContext, cut: CutRow, table: str) -> None:
-    tables.create_tag(context.spark, table, f"cut_{cut.cut_id}", cut.tables[table])
-
-
-def _forward(context: StepContext, cut: CutRow, table: str, check: Callable[[], None]) -> None:
-    """Move `main` to the cut's snapshot; the tag names it, so a lost branch does no harm."""
-    check()
-    tables.fast_forward(context.spark, table, f"cut_{cut.cut_id}")
-    for ref in metadata.refs(context.ledger.catalog, table):
-        if ref.startswith("staging_"):
-            tables.drop_branch(context.spark, table, ref)
-
-
-def _each(names: list[str], act: Callable[[str], None]) -> None:
-    with ThreadPoolExecutor(_WORKERS) as pool:
-        list(pool.map(act, names))
 
 
 def _outcome(

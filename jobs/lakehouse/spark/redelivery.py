@@ -1,0 +1,116 @@
+"""Events that may be in silver already: their place in the order, and which are redeliveries.
+
+In: envelopes, some of which are `suspect`: their position is not behind all that is applied, or
+they carry no commit position because they are of the first transaction after a connector's start
+(PostgreSQL; `running`). Out: the same rows, each with a position, and `redelivered` set where the
+same event stands at a lower offset of the topic partition (`design.md` §3). For a running event
+the highest number seen before in the topic partition, at least its own, stands in for the commit
+part.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+
+import pyspark.sql.functions as F
+from pyspark.sql import Column, DataFrame, Window
+
+from lakehouse.config import TopicRole
+from lakehouse.connectors import Connector
+from lakehouse.plan.progress import Progress
+from lakehouse.spark import positions
+from lakehouse.spark.sql import literal
+
+_PLACE = ("topic", "partition")
+
+
+def suspect(applied_position: str) -> str:
+    """Whether an envelope may be of an event that silver has, as a condition.
+
+    Args:
+        applied_position: The highest position that is applied; empty for none.
+    """
+    is_event = f"role = {literal(TopicRole.DATA)} AND reason IS NULL AND NOT control"
+    return f"{is_event} AND (running OR position <= {literal(applied_position)})"
+
+
+def place_and_mark(
+    envelopes: DataFrame,
+    history: DataFrame | None,
+    progress: Progress,
+    connector: Connector,
+    applied_position: str,
+) -> DataFrame:
+    """Give running events a position and mark those that are in bronze already.
+
+    Args:
+        envelopes: The batch.
+        history: Parsed envelopes of the suspects' topic partitions before the batch, at least of
+            the same keys; None when the batch has no suspect.
+        progress: Has the highest numbers before the batch.
+        connector: Its position fields.
+        applied_position: The highest position that is applied; empty for none.
+    """
+    if history is None:
+        return envelopes.withColumn("redelivered", F.lit(False))
+    candidates = envelopes.where(suspect(applied_position))
+    placed = _place(envelopes, progress, connector) if connector.commit_may_be_null else envelopes
+    return _mark(placed, candidates, history.unionByName(envelopes), connector)
+
+
+def _place(envelopes: DataFrame, progress: Progress, connector: Connector) -> DataFrame:
+    before = (
+        Window.partitionBy(*_PLACE).orderBy("offset").rowsBetween(Window.unboundedPreceding, -1)
+    )
+    seen = F.greatest(F.max("high").over(before), _carried(progress), F.col("high"))
+    first, second = connector.position
+    placed = F.concat(
+        positions.fixed_width(seen.cast("decimal(38,0)").cast("string"), first),
+        F.lit(positions.SEPARATOR),
+        positions.fixed_width(F.col("high").cast("decimal(38,0)").cast("string"), second),
+    )
+    return envelopes.withColumn(
+        "position", F.when(F.col("running"), placed).otherwise(F.col("position"))
+    )
+
+
+def _mark(
+    rows: DataFrame, candidates: DataFrame, messages: DataFrame, connector: Connector
+) -> DataFrame:
+    """Mark candidates of which the same event stands at a lower offset of the topic partition."""
+    mine, names = _events(candidates, connector), [*_PLACE, *_identity(connector)]
+    older = _events(messages, connector).withColumnRenamed("offset", "older")
+    same = [F.col(f"c.{name}").eqNullSafe(F.col(f"o.{name}")) for name in names]
+    condition = reduce(Column.__and__, same) & (F.col("o.older") < F.col("c.offset"))
+    repeated = (
+        mine.alias("c")
+        .join(older.alias("o"), condition, "left_semi")
+        .select(*_PLACE, "offset", F.lit(True).alias("redelivered"))
+    )
+    return rows.join(repeated, [*_PLACE, "offset"], "left").withColumn(
+        "redelivered", F.coalesce("redelivered", F.lit(False))
+    )
+
+
+def _identity(connector: Connector) -> tuple[str, ...]:
+    """What two deliveries of one event have in common, and two events of one key have not.
+
+    A position that may be stood in for is none; the change's own number is unique there.
+    """
+    if connector.commit_may_be_null:
+        return ("key", "op", "source_transaction", "source_lsn")
+    return ("key", "op", "position", "total_order", "image")
+
+
+def _events(envelopes: DataFrame, connector: Connector) -> DataFrame:
+    image = F.expr("xxhash64(try_variant_get(payload, '$.after', 'string')) AS image")
+    with_image = envelopes.select("*", image)
+    return with_image.select(*_PLACE, "offset", *_identity(connector))
+
+
+def _carried(progress: Progress) -> Column:
+    value = F.lit(None).cast("decimal(38,0)")
+    for (topic, partition), high in progress.highs.items():
+        here = (F.col("topic") == topic) & (F.col("partition") == partition)
+        value = F.when(here, F.lit(str(high)).cast("decimal(38,0)")).otherwise(value)
+    return value

@@ -1,0 +1,111 @@
+"""One apply as its parts share it, and the `StagedCut` that it hands to `publish`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from lakehouse.connectors import Connector
+from lakehouse.plan.handover import Excluded, StagedCut, StagedTable, excluded_of
+from lakehouse.plan.progress import Progress, replaced
+from lakehouse.plan.records import CutRow
+from lakehouse.plan.tables import TablePlan
+from lakehouse.spark import silver
+from lakehouse.spark.batch import Batch, Since
+from lakehouse.spark.stage import Staged
+from lakehouse.steps.context import StepContext
+
+
+@dataclass(frozen=True, slots=True)
+class Applying:
+    """What the parts of one apply share."""
+
+    context: StepContext
+    connector: Connector
+    token: int
+    check: Callable[[], None]
+    cut: CutRow | None
+    since: Since
+    batch: Batch
+
+    @property
+    def cut_id(self) -> str:
+        """Text whose order is the order of cuts."""
+        return f"{self.token:08d}"
+
+    @property
+    def branch(self) -> str:
+        """The staging branch: no other run or attempt has it."""
+        slug = re.sub(r"[^A-Za-z0-9]+", "_", self.context.run_id)
+        return f"staging_{slug}_{self.context.attempt}_{self.token}"
+
+
+def staged_cut(
+    work: Applying,
+    plans: list[TablePlan],
+    staged: Mapping[str, Staged],
+    progress: tuple[Progress, str],
+) -> StagedCut:
+    """What `publish` needs of an apply.
+
+    Args:
+        work: The apply.
+        plans: All its tables.
+        staged: What was staged, by silver table.
+        progress: The progress with the batch, and its highest position.
+    """
+    done = {plan.silver for plan in plans}
+    behind = {name: left for name, left in excluded_of(work.cut).items() if name not in done}
+    held = {plan.silver: _excluded(work, plan) for plan in plans if plan.hold}
+    return StagedCut(
+        branch=work.branch,
+        token=work.token,
+        cut_id=work.cut_id,
+        base_cut=work.cut.cut_id if work.cut else "",
+        offsets=progress[0].to_json(),
+        position=progress[1],
+        transactions=work.batch.transactions.complete,
+        tables=tuple(_table(plan, staged[plan.silver]) for plan in plans if plan.silver in staged),
+        excluded={**behind, **held},
+        findings=_findings(work, plans, staged),
+    )
+
+
+def _excluded(work: Applying, plan: TablePlan) -> Excluded:
+    offsets = replaced(work.batch.end, plan.limits)
+    earlier = excluded_of(work.cut).get(plan.silver)
+    base = work.cut.cut_id if work.cut else ""
+    return Excluded(earlier.cut if earlier else base, plan.hold, Progress(offsets).to_json())
+
+
+def _table(plan: TablePlan, staged: Staged) -> StagedTable:
+    newest = {column.name: column for v in plan.versions for column in v.columns}
+    return StagedTable(
+        identity=(plan.identity.database, plan.identity.schema_name, plan.identity.table),
+        silver=plan.silver,
+        state=plan.state,
+        changed=staged.changed,
+        snapshot=staged.snapshot,
+        state_snapshot=staged.state_snapshot,
+        key=plan.key,
+        cdc=silver.cdc_name(plan.columns),
+        rows=staged.rows,
+        upserts=staged.upserts,
+        deletes=staged.deletes,
+        truncated=bool(plan.truncate),
+        unresolved=staged.unresolved,
+        required=tuple(name for name, column in newest.items() if not column.optional),
+    )
+
+
+def _findings(
+    work: Applying, plans: list[TablePlan], staged: Mapping[str, Staged]
+) -> tuple[str, ...]:
+    missing = [
+        f"{name}: {count} rows have no value for {column}: its unchanged value was never sent"
+        for name, table in staged.items()
+        for column, count in table.unresolved.items()
+    ]
+    held = [f"{plan.silver} is held: {plan.hold}" for plan in plans if plan.hold]
+    return (*work.batch.transactions.findings, *missing, *held)

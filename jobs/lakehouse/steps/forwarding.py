@@ -1,0 +1,84 @@
+"""An announced cut becomes visible: tags, the published row, and `main` of every table.
+
+In: a row of `quality.cuts`. Each part may have happened already, so that the next run finishes
+what a killed one has left (`roll_forward`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from lakehouse.errors import MainMoved
+from lakehouse.plan.records import CUTS, CutRow
+from lakehouse.spark import metadata, tables
+from lakehouse.steps.context import StepContext
+
+_WORKERS = 4
+
+
+def roll_forward(context: StepContext, check: Callable[[], None]) -> None:
+    """Finish what a killed publish left: tags, the published row, and every `main`."""
+    pending = context.ledger.pending_cut(context.source.name)
+    if pending is not None:
+        finish(context, pending, check)
+        return
+    newest = context.ledger.newest_cut(context.source.name)
+    if newest is not None and not _is_finished(context, newest):
+        _forward_all(context, newest, check)
+
+
+def _is_finished(context: StepContext, cut: CutRow) -> bool:
+    """Whether the run that announced the cut came to its end; then every `main` has it."""
+    run = context.ledger.newest_run(cut.source, "publish", cut.run_id)
+    return run is not None and run.status == "succeeded" and run.batch_id == cut.cut_id
+
+
+def finish(context: StepContext, cut: CutRow, check: Callable[[], None]) -> None:
+    """Steps 2 to 4, each of which may have happened already."""
+    changed = _not_at(context, cut)
+    _each(changed, lambda table: _tag(context, cut, table))
+    check()
+    context.ledger.append(CUTS, [replace(cut, state="published", recorded_at=datetime.now(UTC))])
+    _each(changed, lambda table: _forward(context, cut, table, check))
+
+
+def _forward_all(context: StepContext, cut: CutRow, check: Callable[[], None]) -> None:
+    _each(_not_at(context, cut), lambda table: _forward(context, cut, table, check))
+
+
+def _not_at(context: StepContext, cut: CutRow) -> list[str]:
+    """Tables whose `main` has not the cut's snapshot in its history."""
+    return [
+        name
+        for name, snapshot in sorted(cut.tables.items())
+        if not metadata.follows(context.ledger.catalog, name, ancestor=snapshot, snapshot=None)
+    ]
+
+
+def _tag(context: StepContext, cut: CutRow, table: str) -> None:
+    tables.create_tag(context.spark, table, f"cut_{cut.cut_id}", cut.tables[table])
+
+
+def _forward(context: StepContext, cut: CutRow, table: str, check: Callable[[], None]) -> None:
+    """Move `main` to the cut's snapshot; the tag names it, so a lost branch does no harm.
+
+    A compaction that came between is given up: its rows are those from before the cut.
+    """
+    check()
+    try:
+        tables.fast_forward(context.spark, table, f"cut_{cut.cut_id}")
+    except MainMoved:
+        if not metadata.is_only_rewritten(context.ledger.catalog, table, cut.tables[table]):
+            raise
+        tables.set_main(context.spark, table, cut.tables[table])
+    for ref in metadata.refs(context.ledger.catalog, table):
+        if ref.startswith("staging_"):
+            tables.drop_branch(context.spark, table, ref)
+
+
+def _each(names: list[str], act: Callable[[str], None]) -> None:
+    with ThreadPoolExecutor(_WORKERS) as pool:
+        list(pool.map(act, names))

@@ -1,0 +1,153 @@
+"""Silver equals the real databases, from an archive of their topics and no server.
+
+Each source's topics are written as a topic archive at one moment; land, check, apply, validate and
+publish then work from it in a home that knows no broker. The last source does so by the commands.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import threading
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from infra.demo.barrier import Barrier
+from infra.demo.compare import compare_source
+from infra.demo.workload import PHASES, load_phase
+from infra.spark import spark_environment
+from lakehouse.config import Settings
+from lakehouse.plan.records import STEPS
+from lakehouse.spark.ledger import Ledger
+from lakehouse.steps.archive import archive
+from lakehouse.steps.context import StepContext
+from lakehouse.steps.runner import execute
+from tests.stack.conftest import REPOSITORY, Stack, settings_of
+from tests.support.runs import laws_hold
+
+COMMAND = REPOSITORY / ".venv" / "bin" / "lakehouse"
+# Every operation, several changes of one key in one transaction, a changed key, columns added with
+# and without a constant default; the other sources have the demonstration's workload.
+WAREHOUSE = (
+    (
+        "INSERT INTO sites VALUES (91, 'TKU-01', 'Turku', '1000-01-01', NULL, -1.5)",
+        "UPDATE sites SET city = 'Åbo' WHERE id = 91",
+        "UPDATE sites SET code = 'ABO-01' WHERE id = 91",
+    ),
+    ("UPDATE articles SET manual = repeat('long ', 3000) WHERE id <= 3",),
+    ("UPDATE articles SET name = 'renamed' WHERE id <= 3", "DELETE FROM movements WHERE id <= 20"),
+    ("ALTER TABLE articles ADD COLUMN colour varchar(20) NOT NULL DEFAULT 'grey'",),
+    ("ALTER TABLE articles ADD COLUMN checked_on date NULL",),
+    ("UPDATE articles SET colour = 'red', checked_on = '2026-02-28' WHERE id = 5",),
+    (
+        "UPDATE movements SET id = 100000 WHERE id = 30",
+        "UPDATE movements SET took = '-01:02:03.5' WHERE id = 100000",
+    ),
+    (
+        "DELETE FROM movements WHERE id BETWEEN 100 AND 110",
+        "INSERT INTO movements VALUES (105, 1, 1, 'A-01', 7, 'loss', '2026-01-01', NULL, NULL)",
+    ),
+    (
+        "UPDATE sites SET city = 'Turku' WHERE id = 91",
+        "UPDATE sites SET city = 'Åbo' WHERE id = 91",
+        "UPDATE sites SET city = 'Turku' WHERE id = 91",
+    ),
+    ("TRUNCATE TABLE stock",),
+    ("INSERT INTO stock VALUES (1, 'A-01', 1, 2.125, '2001-01-01 00:00:01')",),
+)
+
+
+def change(stack: Stack, name: str) -> Barrier:
+    """Change the source's rows, and wait until all is in Kafka."""
+    source = stack.source(name)
+    barrier = Barrier(source, stack.database(name), stack.state.kafka, threading.Event())
+    barrier.pass_one()
+    if name == "warehouse":
+        for statements in WAREHOUSE:
+            stack.run(name, *statements)
+    else:
+        for phase in PHASES:
+            for transaction in load_phase(name, phase):
+                stack.run(name, transaction.sql.rstrip().removesuffix(";"))
+    barrier.pass_one()
+    return barrier
+
+
+def assert_equal(stack: Stack, name: str, ledger: Ledger) -> None:
+    """Compare each table of the published cut with the database, value by value."""
+    cut = ledger.newest_cut(name)
+    rows = compare_source(stack.source(name), stack.database(name), ledger.catalog, cut)
+    assert rows
+    assert [(row.table, row.examples) for row in rows if not row.is_equal] == []
+    assert all(row.source_rows == row.silver_rows for row in rows)
+
+
+@pytest.mark.parametrize("name", ["inventory", "shop", "warehouse"])
+def test_silver_equals_the_database(spark, settings: Settings, stack: Stack, tmp_path, name: str):
+    change(stack, name)
+    source = stack.source(name)
+    archive(spark, source, stack.settings, "kafka", tmp_path)
+    context = StepContext(
+        source=source,
+        settings=settings,
+        spark=spark,
+        ledger=Ledger(settings),
+        run_id="archived",
+        run_started=datetime.now(UTC),
+        archive=tmp_path,
+    )
+    outcomes = {step: execute(step, context) for step in STEPS}
+    assert {step: outcome.status for step, outcome in outcomes.items()} == dict.fromkeys(
+        STEPS, "succeeded"
+    ), outcomes
+    assert laws_hold(outcomes["apply"])
+    assert_equal(stack, name, context.ledger)
+
+    again = {step: execute(step, replace(context, run_id="again")) for step in STEPS}
+    assert again["land"].counts["messages"] == 0
+    assert again["publish"].status == "succeeded"
+    assert_equal(stack, name, context.ledger)
+
+
+def test_the_commands_work_with_no_server(stack: Stack, tmp_path: Path):
+    name, home = "warehouse", tmp_path / "home"
+    archived = lakehouse(
+        stack.settings, "archive", "--source", name, str(tmp_path / "topics"), "--from", "kafka"
+    )
+    assert archived.returncode == 0, archived.stderr
+    settings = settings_of(home)
+    for arguments in (
+        ("land", "--source", name, "--archive", str(tmp_path / "topics")),
+        ("check", "--source", name),
+        ("apply", "--source", name),
+        ("validate", "--source", name),
+        ("publish", "--source", name),
+    ):
+        ended = lakehouse(settings, *arguments)
+        assert ended.returncode == 0, (
+            f"{arguments[0]}: {ended.stdout[-2000:]} {ended.stderr[-2000:]}"
+        )
+    assert_equal(stack, name, Ledger(settings))
+
+
+def lakehouse(settings: Settings, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a command; nothing in its environment names a broker."""
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith("LAKEHOUSE_")
+    }
+    environment |= {
+        "LAKEHOUSE_HOME": str(settings.home),
+        "LAKEHOUSE_SOURCES": str(settings.sources),
+        **spark_environment(settings.home),
+    }
+    return subprocess.run(
+        [str(COMMAND), *arguments],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
