@@ -21,12 +21,17 @@ _TRUSTED_CERTIFICATE = 2
 _KNOWN_BUNDLES = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt")
 
 
+def machine_bundle() -> Path | None:
+    """The file with the authorities that this machine trusts; None if it has no such file."""
+    return next((Path(bundle) for bundle in _KNOWN_BUNDLES if Path(bundle).is_file()), None)
+
+
 def trusted_certificates() -> list[bytes]:
     """The certificates, in DER form, that this machine trusts; empty if it has no list."""
     context = ssl.create_default_context()
-    for bundle in _KNOWN_BUNDLES:
-        if not context.get_ca_certs() and Path(bundle).is_file():
-            context.load_verify_locations(bundle)
+    bundle = machine_bundle()
+    if bundle is not None and not context.get_ca_certs():
+        context.load_verify_locations(bundle)
     return context.get_ca_certs(binary_form=True)
 
 

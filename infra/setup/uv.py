@@ -12,6 +12,7 @@ from pathlib import Path
 from infra.setup.command import python_name, run, say, succeeds
 from infra.setup.errors import SetupError
 from infra.setup.layout import cache_dir
+from infra.setup.truststore import machine_bundle
 
 LOCK_FILE = Path(__file__).with_name("bootstrap.lock")
 OLDEST_USABLE = (0, 8)
@@ -45,12 +46,19 @@ def is_usable(version_line: str) -> bool:
 
 
 def uv_environment(base: Mapping[str, str]) -> dict[str, str]:
-    """The environment for uv: its cache inside ours, no Python of its own, pip's mirror."""
+    """The environment for uv: its cache inside ours, no Python of its own, pip's mirror.
+
+    The machine's certificate authorities count, not only those that uv brings: a company's proxy
+    has one of its own.
+    """
     chosen = {
         "UV_CACHE_DIR": str(cache_dir() / "uv-cache"),
         "UV_HTTP_TIMEOUT": "180",
         "UV_PYTHON_DOWNLOADS": "never",
     }
+    bundle = machine_bundle()
+    if bundle is not None:
+        chosen["SSL_CERT_FILE"] = str(bundle)
     if "PIP_INDEX_URL" in base:
         chosen["UV_DEFAULT_INDEX"] = base["PIP_INDEX_URL"]
     return chosen | {name: value for name, value in base.items() if name != "VIRTUAL_ENV"}

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from infra.setup import truststore
 from infra.setup.__main__ import check_python
 from infra.setup.errors import SetupError
 from infra.setup.layout import REPOSITORY
@@ -97,6 +98,15 @@ def test_uv_uses_pips_mirror_and_never_fetches_a_python():
     assert variables["UV_DEFAULT_INDEX"] == "https://mirror.example"
     assert variables["UV_PYTHON_DOWNLOADS"] == "never"
     assert "VIRTUAL_ENV" not in variables
+
+
+@pytest.mark.usefixtures("cache")
+def test_uv_trusts_whom_the_machine_trusts(monkeypatch, tmp_path):
+    bundle = tmp_path / "authorities.crt"
+    bundle.touch()
+    monkeypatch.setattr(truststore, "_KNOWN_BUNDLES", ("/no/such/file", str(bundle)))
+    assert uv_environment({})["SSL_CERT_FILE"] == str(bundle)
+    assert uv_environment({"SSL_CERT_FILE": "/theirs.crt"})["SSL_CERT_FILE"] == "/theirs.crt"
 
 
 @pytest.mark.parametrize("path", sorted(SETUP.glob("*.py")), ids=lambda path: path.name)
