@@ -10,6 +10,7 @@ layout as in the JDK's `sun.security.provider.JavaKeyStore`.
 import hashlib
 import ssl
 import struct
+from collections.abc import Iterable
 from pathlib import Path
 
 PASSWORD = "changeit"  # noqa: S105 - Java's well-known default: it guards nothing
@@ -21,9 +22,9 @@ _TRUSTED_CERTIFICATE = 2
 _KNOWN_BUNDLES = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt")
 
 
-def machine_bundle() -> Path | None:
-    """The file with the authorities that this machine trusts; None if it has no such file."""
-    return next((Path(bundle) for bundle in _KNOWN_BUNDLES if Path(bundle).is_file()), None)
+def machine_bundle(candidates: Iterable[str] = _KNOWN_BUNDLES) -> Path | None:
+    """The first of the files that is there: the authorities that this machine trusts."""
+    return next((Path(bundle) for bundle in candidates if Path(bundle).is_file()), None)
 
 
 def trusted_certificates() -> list[bytes]:

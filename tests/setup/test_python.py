@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from infra.setup import truststore
 from infra.setup.__main__ import check_python
 from infra.setup.errors import SetupError
 from infra.setup.layout import REPOSITORY
+from infra.setup.truststore import machine_bundle
 from infra.setup.uv import is_usable, uv_environment
 
 SETUP = REPOSITORY / "infra" / "setup"
@@ -101,11 +101,9 @@ def test_uv_uses_pips_mirror_and_never_fetches_a_python():
 
 
 @pytest.mark.usefixtures("cache")
-def test_uv_trusts_whom_the_machine_trusts(monkeypatch, tmp_path):
-    bundle = tmp_path / "authorities.crt"
-    bundle.touch()
-    monkeypatch.setattr(truststore, "_KNOWN_BUNDLES", ("/no/such/file", str(bundle)))
-    assert uv_environment({})["SSL_CERT_FILE"] == str(bundle)
+def test_uv_trusts_whom_the_machine_trusts():
+    bundle = machine_bundle()
+    assert uv_environment({}).get("SSL_CERT_FILE") == (str(bundle) if bundle else None)
     assert uv_environment({"SSL_CERT_FILE": "/theirs.crt"})["SSL_CERT_FILE"] == "/theirs.crt"
 
 
