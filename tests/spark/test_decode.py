@@ -1,0 +1,155 @@
+"""Every kind of token decodes to its value; what cannot be decoded is NULL, never another value."""
+
+from __future__ import annotations
+
+import base64
+import json
+from datetime import UTC, date, datetime
+from decimal import Decimal
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyspark.sql import SparkSession
+
+from lakehouse.plan.types import Kind, ValueType
+from lakehouse.spark.decode import decode
+from lakehouse.spark.sql import literal
+
+INT = ValueType(Kind.CAST, "int")
+TEXT = ValueType(Kind.CAST, "string")
+MICROS = ValueType(Kind.MICROS, "timestamp_ntz")
+DECIMAL = ValueType(Kind.DECIMAL, "decimal(38,2)", 2)
+VARIABLE = ValueType(Kind.VARIABLE_DECIMAL, "string")
+
+
+def unscaled(number: int) -> str:
+    """The number as Kafka Connect writes a Decimal: base64 of big-endian two's complement."""
+    size = number.bit_length() // 8 + 1
+    return base64.b64encode(number.to_bytes(size, "big", signed=True)).decode()
+
+
+def variable(number: int, scale: int) -> str:
+    return json.dumps({"scale": scale, "value": unscaled(number)})
+
+
+def array(element: ValueType) -> ValueType:
+    return ValueType(Kind.ARRAY, f"array<{element.spark}>", element=element)
+
+
+CASES = [
+    (INT, "7", 7),
+    (INT, "-2147483648", -(2**31)),
+    (INT, "2147483648", None),
+    (INT, "seven", None),
+    (TEXT, "it's a \\ `quote`", "it's a \\ `quote`"),
+    (ValueType(Kind.CAST, "boolean"), "true", True),
+    (ValueType(Kind.CAST, "double"), "1.5", 1.5),
+    (ValueType(Kind.BASE64, "binary"), "AAH/", bytearray(b"\x00\x01\xff")),
+    (ValueType(Kind.BASE64, "binary"), "no base64!", None),
+    (ValueType(Kind.DAYS, "date"), "-354285", date(1000, 1, 1)),
+    (ValueType(Kind.DAYS, "date"), "2932896", date(9999, 12, 31)),
+    (ValueType(Kind.DAYS, "date"), "2932897", None),
+    (
+        ValueType(Kind.MILLIS, "timestamp_ntz"),
+        "-1",
+        datetime.fromisoformat("1969-12-31T23:59:59.999"),
+    ),
+    (ValueType(Kind.MILLIS, "timestamp_ntz"), "9223372036854775807", None),
+    (MICROS, "253402300799999999", datetime.fromisoformat("9999-12-31T23:59:59.999999")),
+    (MICROS, "253402300800000000", None),
+    (
+        ValueType(Kind.ZONED, "timestamp"),
+        "2026-02-28T12:00:00.000001Z",
+        datetime(2026, 2, 28, 12, 0, 0, 1, tzinfo=UTC),
+    ),
+    (DECIMAL, unscaled(-1), Decimal("-0.01")),
+    (DECIMAL, unscaled(0), Decimal("0.00")),
+    (DECIMAL, unscaled(10**38 - 1), Decimal(f"{10**38 - 1}e-2")),
+    (DECIMAL, unscaled(1 - 10**38), Decimal(f"{1 - 10**38}e-2")),
+    (DECIMAL, unscaled(10**38), None),
+    (DECIMAL, "", None),
+    (ValueType(Kind.DECIMAL, "decimal(5,2)", 2), unscaled(100_000), None),
+    (ValueType(Kind.DECIMAL, "string", 40), unscaled(-15), "-0." + "0" * 38 + "15"),
+    (VARIABLE, variable(-12345, 3), "-12.345"),
+    (VARIABLE, variable(12, -3), "12000"),
+    (VARIABLE, variable(5, 0), "5"),
+    (array(INT), "[1,null,3]", [1, None, 3]),
+    (array(TEXT), '["a","b,c",null]', ["a", "b,c", None]),
+    (array(DECIMAL), json.dumps([unscaled(150)]), [Decimal("1.50")]),
+    (array(array(INT)), "[[1],[2,3]]", [[1], [2, 3]]),
+    (array(MICROS), "[1]", [datetime.fromisoformat("1970-01-01T00:00:00.000001")]),
+    (array(INT), "no array", None),
+    (
+        ValueType(Kind.MAP, "map<string,int>", element=INT),
+        '{"a":1,"b":null}',
+        {"a": 1, "b": None},
+    ),
+    (
+        ValueType(
+            Kind.STRUCT,
+            "struct<`x y`:int,when:timestamp_ntz>",
+            fields=(("x y", INT), ("when", MICROS)),
+        ),
+        '{"x y":4,"when":0}',
+        (4, datetime.fromisoformat("1970-01-01")),
+    ),
+]
+CASES += [(kind, None, None) for kind in {repr(case[0]): case[0] for case in CASES}.values()]
+
+
+def values_of(spark: SparkSession, cases: list[tuple[ValueType, str | None]]) -> list[object]:
+    """Decode each token with its kind, in one query whose tokens are columns."""
+    tokens = {f"t{index}": token for index, (_, token) in enumerate(cases)}
+    rows = spark.range(1).selectExpr(
+        *(
+            f"{'CAST(NULL AS string)' if token is None else literal(token)} AS {name}"
+            for name, token in tokens.items()
+        )
+    )
+    decoded = rows.localCheckpoint().selectExpr(
+        *(
+            f"CAST({decode(name, kind)} AS {kind.spark}) AS v{index}"
+            for index, (name, (kind, _)) in enumerate(zip(tokens, cases, strict=True))
+        )
+    )
+    return list(decoded.collect()[0])
+
+
+def comparable(value: object) -> object:
+    """A timestamp with a zone comes back as this machine's local time without one."""
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        return value.astimezone().replace(tzinfo=None)
+    return tuple(value) if isinstance(value, tuple) else value
+
+
+@pytest.mark.parametrize("generated", [True, False], ids=["generated code", "interpreted"])
+def test_each_kind_of_token_decodes_to_its_value(spark: SparkSession, *, generated: bool) -> None:
+    session = spark.newSession()
+    if not generated:
+        session.conf.set("spark.sql.codegen.wholeStage", "false")
+        session.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
+    found = values_of(session, [(kind, token) for kind, token, _ in CASES])
+    wrong = [
+        (kind.spark, token, expected, value)
+        for (kind, token, expected), value in zip(CASES, found, strict=True)
+        if comparable(expected) != comparable(value)
+    ]
+    assert wrong == []
+
+
+@settings(max_examples=10, deadline=None, derandomize=True)
+@given(
+    st.lists(
+        st.tuples(st.integers(1 - 10**38, 10**38 - 1), st.integers(-6, 40)),
+        min_size=20,
+        max_size=30,
+    )
+)
+def test_decimals_of_any_scale_are_exact(
+    spark: SparkSession, numbers: list[tuple[int, int]]
+) -> None:
+    found = values_of(spark, [(VARIABLE, variable(number, scale)) for number, scale in numbers])
+    assert [Decimal(str(text)) for text in found] == [
+        Decimal(f"{number}e{-scale}") for number, scale in numbers
+    ]
