@@ -64,10 +64,9 @@ def _prepare(home: StackHome, port: int, controller_port: int) -> None:
 
 
 def _format(home: StackHome) -> None:
-    cluster_id = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
     config = str(home.conf / "kafka.properties")
     command = java_command(
-        home, "kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", config, heap_mb=128
+        home, "kafka.tools.StorageTool", "format", "-t", new_cluster_id(), "-c", config, heap_mb=128
     )
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
@@ -75,6 +74,13 @@ def _format(home: StackHome) -> None:
             f"Kafka's data folder {str(home.data('kafka'))!r} could not be formatted: expected "
             f"exit code 0, got {done.returncode}:\n{done.stdout}{done.stderr}"
         )
+
+
+def new_cluster_id() -> str:
+    """A random id as Kafka wants it: 22 characters, the first of which makes it no option."""
+    first, *rest = uuid.uuid4().bytes
+    # Base64 of a first byte below 128 begins with a letter.
+    return urlsafe_b64encode(bytes([first & 0x7F, *rest])).decode().rstrip("=")
 
 
 def _probe(port: int) -> None:

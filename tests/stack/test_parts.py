@@ -23,6 +23,7 @@ from infra.processes import (
     start_process,
 )
 from infra.registrations import Surroundings, plan_registration
+from infra.servers.kafka import new_cluster_id
 from infra.servers.server import wait_until
 from infra.sources import SAMPLE_SOURCES, Database, Engine
 from infra.stack import up
@@ -231,3 +232,10 @@ def test_every_setting_says_why_and_stands_once(engine: Engine):
     settings = (*COMMON, *BY_ENGINE[engine])
     assert len({setting.name for setting in settings}) == len(settings)
     assert all(setting.why.endswith(".") for setting in settings)
+
+
+def test_no_cluster_id_looks_like_an_option():
+    ids = {new_cluster_id() for _ in range(2000)}
+    assert len(ids) == 2000
+    assert {len(each) for each in ids} == {22}
+    assert all(each[0].isalpha() for each in ids)
