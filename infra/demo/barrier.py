@@ -25,6 +25,8 @@ _DEADLINE_S = 180.0
 # A barrier that has not come by now may never come, see `pass_one`.
 _PATIENCE_S = 8.0
 _POLL_S = 0.2
+# The signal table may hold signals of others.
+_PREFIX = "barrier-"
 
 # Whether a message's payload is the awaited one.
 Answer = Callable[[Mapping[str, object]], bool]
@@ -82,7 +84,7 @@ class Barrier:
 
     def _write(self) -> None:
         self._written += 1
-        barrier = f"barrier-{self._written}"
+        barrier = f"{_PREFIX}{self._written}"
         data = json.dumps({"message": barrier})
         run_sql(
             self.database,
@@ -97,7 +99,8 @@ class Barrier:
             if payload.get("op") != "c" or not isinstance(after, Mapping):
                 return False
             self._streamed += 1
-            return int(str(after.get("id")).removeprefix("barrier-")) >= first
+            number = str(after.get("id")).removeprefix(_PREFIX)
+            return number.isdecimal() and int(number) >= first
 
         return is_streamed
 
