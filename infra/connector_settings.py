@@ -106,6 +106,11 @@ BY_ENGINE: dict[Engine, tuple[Setting, ...]] = {
     Engine.MYSQL: (
         *_BINLOG,
         Setting("database.ssl.mode", "disabled", "Loopback only; MySQL 8.0.12 speaks old TLS."),
+        Setting(
+            "driver.connectionCollation",
+            "utf8mb4_general_ci",
+            "On a Java without the module jdk.charsets the driver takes EUC-JP for UTF-8.",
+        ),
     ),
     Engine.MARIADB: (
         *_BINLOG,

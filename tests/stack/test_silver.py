@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import subprocess
 import threading
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,6 +20,7 @@ from infra.demo.barrier import Barrier
 from infra.demo.compare import compare_source
 from infra.demo.workload import PHASES, load_phase
 from infra.spark import spark_environment
+from infra.stack import running_stack
 from lakehouse.config import Settings
 from lakehouse.plan.records import STEPS
 from lakehouse.spark.ledger import Ledger
@@ -58,6 +60,14 @@ WAREHOUSE = (
     ("TRUNCATE TABLE stock",),
     ("INSERT INTO stock VALUES (1, 'A-01', 1, 2.125, '2001-01-01 00:00:01')",),
 )
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    """A stack of its own: the workload counts on the sample rows as they are."""
+    settings = settings_of(tmp_path_factory.mktemp("silver"))
+    with running_stack(settings, airflow=False):
+        yield Stack(settings)
 
 
 def change(stack: Stack, name: str) -> Barrier:
