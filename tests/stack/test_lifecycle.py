@@ -158,9 +158,10 @@ def test_down_leaves_no_process_no_port_and_no_lock(tmp_path: Path):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_an_interrupted_up_leaves_nothing_that_down_does_not_find(
-    tmp_path: Path, number: signal.Signals
+    request: pytest.FixtureRequest, tmp_path: Path, number: signal.Signals
 ):
     settings = settings_of(tmp_path)
+    request.addfinalizer(lambda: down(settings))
     home = StackHome(tmp_path)
     environment = {
         **os.environ,
