@@ -27,7 +27,7 @@ class Engine(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SampleSource:
-    """A database that the stack fills with rows; its name is the source's name.
+    """A database that the stack fills with rows; its name is the source's and the database's.
 
     Attributes:
         captured_schema: What a connector's lists of tables start with.

@@ -18,7 +18,9 @@ _DEFAULTS = {
     # A run is short: a second compiler's work would not pay back on two cores, nor would
     # collections while the classes are loaded.
     "spark.driver.extraJavaOptions": (
-        "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:MetaspaceSize=256m -Xmn400m"
+        "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:MetaspaceSize=256m -Xmn400m "
+        # A long session fills the 48 MB of that compiler; it then stops compiling for good.
+        "-XX:ReservedCodeCacheSize=192m"
     ),
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",

@@ -8,6 +8,7 @@ there as a streamed event and its transaction's END is.
 from __future__ import annotations
 
 import json
+import secrets
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -25,8 +26,6 @@ _DEADLINE_S = 180.0
 # A barrier that has not come by now may never come, see `pass_one`.
 _PATIENCE_S = 8.0
 _POLL_S = 0.2
-# The signal table may hold signals of others.
-_PREFIX = "barrier-"
 
 # Whether a message's payload is the awaited one.
 Answer = Callable[[Mapping[str, object]], bool]
@@ -44,6 +43,8 @@ class Barrier:
     database: Database
     bootstrap_servers: str
     cancelled: threading.Event
+    # The signal table may hold signals of others, and the barriers of before.
+    _prefix: str = field(default_factory=lambda: f"barrier-{secrets.token_hex(4)}-", init=False)
     _written: int = field(default=0, init=False)
     _streamed: int = field(default=0, init=False)
     _ended: int = field(default=0, init=False)
@@ -84,7 +85,7 @@ class Barrier:
 
     def _write(self) -> None:
         self._written += 1
-        barrier = f"{_PREFIX}{self._written}"
+        barrier = f"{self._prefix}{self._written}"
         data = json.dumps({"message": barrier})
         run_sql(
             self.database,
@@ -99,8 +100,8 @@ class Barrier:
             if payload.get("op") != "c" or not isinstance(after, Mapping):
                 return False
             self._streamed += 1
-            number = str(after.get("id")).removeprefix(_PREFIX)
-            return number.isdecimal() and int(number) >= first
+            name = str(after.get("id"))
+            return name.startswith(self._prefix) and int(name.removeprefix(self._prefix)) >= first
 
         return is_streamed
 

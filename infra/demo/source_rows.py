@@ -48,7 +48,7 @@ class SourceTable:
 def source_tables(source: SourceConfig, database: Database) -> tuple[SourceTable, ...]:
     """The tables whose rows become silver, sorted: control tables are none of them."""
     is_postgresql = database.engine is Engine.POSTGRESQL
-    schema = SAMPLE_SOURCES[source.name].captured_schema
+    schema = SAMPLE_SOURCES[database.database].captured_schema
     kinds = POSTGRESQL_KINDS if is_postgresql else MYSQL_KINDS
     sql = _COLUMNS.format(type_column="udt_name" if is_postgresql else "data_type")
     columns: dict[str, dict[str, str]] = {}

@@ -6,6 +6,7 @@ of its own; a test that needs Airflow asks for `airflow`, which is added to the 
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 
 from infra.clients import kafka_admin, run_sql
 from infra.connect_api import ConnectApi
+from infra.demo.barrier import Barrier
 from infra.home import StackHome
 from infra.sources import Database
 from infra.stack import running_stack, up
@@ -54,6 +56,14 @@ class Stack:
 
     def topics(self) -> dict[str, int]:
         return kafka_admin(self.state.kafka).topics()
+
+    def barrier(self, source: str) -> Barrier:
+        """A barrier that is passed: everything committed before is in Kafka, the snapshot too."""
+        barrier = Barrier(
+            self.source(source), self.database(source), self.state.kafka, threading.Event()
+        )
+        barrier.pass_one()
+        return barrier
 
     def run(self, source: str, *statements: str) -> None:
         """Run statements as one transaction."""

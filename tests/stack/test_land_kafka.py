@@ -152,6 +152,7 @@ def _until_end(consumer: Consumer, left: int) -> Iterator[Message]:
 
 @pytest.mark.parametrize("name", ["inventory", "shop", "warehouse"])
 def test_the_topics_of_a_real_connector_land_whole(spark, settings, stack, name):
+    stack.barrier(name)
     source = stack.source(name)
     bronze = Bronze(name, Ledger(settings))
     shared = settings.model_copy(update={"home": stack.settings.home})

@@ -135,7 +135,8 @@ def test_a_killed_stack_starts_again_and_loses_nothing(stack: Stack):
     }.items():
         for key in keys:
             messages = stack.kafka.await_key(topic, key, lambda some: len(some) >= 1)
-            assert {message.op for message in messages} == {"c"}
+            # A connector that was killed before its first offsets were kept reads all anew.
+            assert {message.op for message in messages} <= {"c", "r"}
 
 
 def test_down_leaves_no_process_no_port_and_no_lock(tmp_path: Path):
