@@ -15,11 +15,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from lakehouse.config import Settings
-from lakehouse.plan.records import STEPS, ControlTable, Record
-from lakehouse.spark.ledger import Ledger
+from lakehouse.plan.records import STEPS
 from lakehouse.steps.context import StepContext, StepOutcome
 from lakehouse.steps.runner import execute
 from tests.support.debezium import Postgres, Table, column
+from tests.support.ending_ledger import EndingLedger
 from tests.support.runs import Runs, laws_hold, open_runs
 
 ORDERS = Table("orders", [column("id", "int32", optional=False), column("name", "string")])
@@ -31,13 +31,8 @@ class Stopped(Exception):
     """The run ends where a killed one would."""
 
 
-class StoppingLedger(Ledger):
-    """A ledger whose run ends once the pending cut is written."""
-
-    def append(self, table: ControlTable, rows: Sequence[Record]) -> None:
-        super().append(table, rows)
-        if table.name == "quality.cuts":
-            raise Stopped
+def stop() -> None:
+    raise Stopped
 
 
 def begin(
@@ -109,7 +104,8 @@ def test_an_announced_cut_is_finished_after_it(
 ) -> None:
     runs, source = begin(spark, settings, tmp_path, "upkeepcut")
     context = replace(
-        runs.context(source.archive(tmp_path / "second")), ledger=StoppingLedger(settings)
+        runs.context(source.archive(tmp_path / "second")),
+        ledger=EndingLedger(settings, "quality.cuts", 1, stop),
     )
     with pytest.raises(Stopped):
         execute_all(context, STEPS)

@@ -10,46 +10,24 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Sequence
-from datetime import UTC, datetime
+from dataclasses import replace
 from pathlib import Path
 
 from infra.spark import spark_environment
-from lakehouse.config import Settings, parse_source
-from lakehouse.plan.records import STEPS, ControlTable, Record
-from lakehouse.spark.ledger import Ledger
+from lakehouse.config import Settings
+from lakehouse.plan.records import STEPS
 from lakehouse.spark.session import spark_session
-from lakehouse.steps.context import StepContext
 from lakehouse.steps.runner import execute
-
-
-class DyingLedger(Ledger):
-    """A ledger whose process does not outlive a given write."""
-
-    def __init__(self, settings: Settings, table: str, writes: int) -> None:
-        super().__init__(settings)
-        self._table, self._left = table, writes
-
-    def append(self, table: ControlTable, rows: Sequence[Record]) -> None:
-        super().append(table, rows)
-        if table.name == self._table and rows:
-            self._left -= 1
-            if not self._left:
-                os.kill(os.getpid(), signal.SIGKILL)
+from tests.support.ending_ledger import EndingLedger
+from tests.support.runs import open_runs
 
 
 def main(home: str, name: str, archive: str, table: str, nth: str) -> None:
     settings = Settings.from_environment({"LAKEHOUSE_HOME": home})
     os.environ.update(spark_environment(settings.home))
-    context = StepContext(
-        source=parse_source(f'connector = "postgresql"\ntopic_prefix = "{name}"\n', name),
-        settings=settings,
-        spark=spark_session("dying", settings),
-        ledger=DyingLedger(settings, table, int(nth)),
-        run_id="killed",
-        run_started=datetime.now(UTC),
-        archive=Path(archive),
-    )
+    runs = open_runs(spark_session("dying", settings), settings, Path(home), name)
+    ledger = EndingLedger(settings, table, int(nth), lambda: os.kill(os.getpid(), signal.SIGKILL))
+    context = replace(runs.context(Path(archive), "killed"), ledger=ledger)
     for step in STEPS:
         execute(step, context)
 

@@ -11,16 +11,16 @@ import json
 import os
 import sys
 from contextlib import suppress
-from datetime import UTC, datetime
 from pathlib import Path
 
 from infra.spark import spark_environment
-from lakehouse.config import Settings, parse_source
+from lakehouse.config import Settings
 from lakehouse.plan.records import STEPS
 from lakehouse.spark.ledger import Ledger
 from lakehouse.spark.session import spark_session
 from lakehouse.steps.context import StepContext
 from lakehouse.steps.runner import execute
+from tests.support.runs import open_runs
 
 NAME = "fulldisk"
 _BLOCKS = (1 << 20, 1 << 12, 1)
@@ -57,26 +57,14 @@ def read(ledger: Ledger) -> dict[str, object]:
 def main(home: str, first: str, second: str) -> None:
     settings = Settings.from_environment({"LAKEHOUSE_HOME": home})
     os.environ.update(spark_environment(settings.home))
-    spark = spark_session("full disk", settings)
-
-    def context(run_id: str, archive: str) -> StepContext:
-        return StepContext(
-            source=parse_source(f'connector = "postgresql"\ntopic_prefix = "{NAME}"\n', NAME),
-            settings=settings,
-            spark=spark,
-            ledger=Ledger(settings),
-            run_id=run_id,
-            run_started=datetime.now(UTC),
-            archive=Path(archive),
-        )
-
-    found: dict[str, object] = {"first": run(context("first", first))}
+    runs = open_runs(spark_session("full disk", settings), settings, Path(home), NAME)
+    found: dict[str, object] = {"first": run(runs.context(Path(first), "first"))}
     filler = Path(home) / "filler"
     fill(filler)
-    found["full"] = run(context("full", second))
+    found["full"] = run(runs.context(Path(second), "full"))
     found["while_full"] = read(Ledger(settings))
     filler.unlink()
-    found["again"] = run(context("again", second))
+    found["again"] = run(runs.context(Path(second), "again"))
     found["after"] = read(Ledger(settings))
     print(json.dumps(found))
 

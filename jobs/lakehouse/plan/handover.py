@@ -6,6 +6,8 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
+from lakehouse.names import TableIdentity
+from lakehouse.plan.progress import Progress, lowest
 from lakehouse.plan.records import CutRow
 
 
@@ -111,3 +113,16 @@ def identities_of(cut: CutRow | None) -> dict[str, tuple[str | None, str | None,
     if cut is None or not cut.identities:
         return {}
     return {name: tuple(parts) for name, parts in json.loads(cut.identities).items()}
+
+
+def published_names(cut: CutRow | None) -> dict[TableIdentity, str]:
+    """Source table → the name of its silver table inside the namespace, as the cut has them."""
+    return {
+        TableIdentity(*parts): name.rpartition(".")[2] for name, parts in identities_of(cut).items()
+    }
+
+
+def start_of_batch(cut: CutRow | None) -> Progress:
+    """Where the batch after a cut begins: at the cut, or where a table stayed behind it."""
+    progress = Progress.from_json(cut.offsets if cut else "")
+    return lowest(progress, [Progress.from_json(t.offsets) for t in excluded_of(cut).values()])

@@ -23,7 +23,7 @@ from lakehouse.quality.judgement import Measurement
 from lakehouse.quality.silver_rows import COUNTS, Shape, SilverRows
 from lakehouse.quality.staged import LandedRanges, Target
 from lakehouse.spark.session import tune
-from lakehouse.spark.sql import literal
+from lakehouse.spark.sql import any_of, in_partition, literal
 from lakehouse.spark.tables import full_name
 
 # Up to this many rows a table is read whole: one scan costs less than the joins.
@@ -128,9 +128,9 @@ def _bronze_statements(source: str, landed: LandedRanges) -> tuple[str, ...]:
     """The messages of the landed ranges, and all that this try landed."""
     if not landed.ranges:
         return ()
-    in_range = " OR ".join(map(_in_range, landed.ranges))
     since = f"timestamp_micros({int(landed.since.timestamp() * 1_000_000)})"
-    own = f"(run_id = {literal(landed.run_id)} AND landed_at >= {since})"
+    own = f"run_id = {literal(landed.run_id)} AND landed_at >= {since}"
+    read = any_of((own, *map(_in_range, landed.ranges)))
     shape = Shape(
         subject="concat(coalesce(topic, '?'), '/', coalesce(string(partition), '?'))",
         h1="offset",
@@ -144,7 +144,7 @@ def _bronze_statements(source: str, landed: LandedRanges) -> tuple[str, ...]:
         },
         offset=f"if({own}, offset, NULL)",
     )
-    return (shape.select(full_name(bronze_table(source)), f"{own} OR {in_range}"),)
+    return (shape.select(full_name(bronze_table(source)), read),)
 
 
 def _totals(statements: Sequence[str]) -> str:
@@ -222,9 +222,8 @@ def _bronze_measurement(
 
 def _in_range(each: OffsetRange) -> str:
     return (
-        f"(topic = {literal(each.topic)} AND partition = {each.partition} "
-        f"AND topic_id = {literal(each.topic_id)} "
-        f"AND offset >= {each.start} AND offset < {each.end})"
+        f"{in_partition((each.topic, each.partition))} AND topic_id = {literal(each.topic_id)} "
+        f"AND offset >= {each.start} AND offset < {each.end}"
     )
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from lakehouse.envelope import PLACEHOLDER
 from lakehouse.names import quote_ident
 from lakehouse.quality.staged import Target, TopicPartition
-from lakehouse.spark.sql import literal
+from lakehouse.spark.sql import any_of, in_partition, literal
 from lakehouse.spark.tables import full_name
 
 COUNTS = (
@@ -112,9 +112,8 @@ class SilverRows:
         """Whether the row's message lies in the batch; Iceberg prunes files by it."""
         if self.target.is_new:
             return "true"
-        topic, partition, offset = (self._cdc(name) for name in ("topic", "partition", "offset"))
-        return _any(
-            f"({topic} = {literal(place[0])} AND {partition} = {place[1]} AND {offset} >= {start})"
+        return any_of(
+            f"{in_partition(place, self._coordinates)} AND {self._cdc('offset')} >= {start}"
             for place, start in sorted(self.target.start.items())
         )
 
@@ -160,13 +159,12 @@ class SilverRows:
 
     @property
     def _has_null_key(self) -> str:
-        return _any(f"{quote_ident(name)} IS NULL" for name in self.target.table.key)
+        return any_of(f"{quote_ident(name)} IS NULL" for name in self.target.table.key)
 
     def _is_inside(self, end: Mapping[TopicPartition, int]) -> str:
         """Whether the row's message is one that the cut covers."""
-        topic, partition, offset = (self._cdc(name) for name in ("topic", "partition", "offset"))
-        inside = _any(
-            f"({topic} = {literal(place[0])} AND {partition} = {place[1]} AND {offset} < {behind})"
+        inside = any_of(
+            f"{in_partition(place, self._coordinates)} AND {self._cdc('offset')} < {behind}"
             for place, behind in sorted(end.items())
         )
         return f"coalesce({inside}, false)"
@@ -189,7 +187,11 @@ class SilverRows:
                 yield f"coalesce({tests[kind].format(quote_ident(name))}, false)"
 
     def _cdc(self, name: str) -> str:
-        return f"{quote_ident(self.target.table.cdc)}.{quote_ident(name)}"
+        return f"{self._coordinates}.{quote_ident(name)}"
+
+    @property
+    def _coordinates(self) -> str:
+        return quote_ident(self.target.table.cdc)
 
     @property
     def _subject(self) -> str:
@@ -202,10 +204,6 @@ class SilverRows:
     @property
     def _published(self) -> str:
         return full_name(self.target.silver)
-
-
-def _any(conditions: Iterable[str]) -> str:
-    return " OR ".join(conditions) or "false"
 
 
 def _sum(conditions: Iterable[str]) -> str:

@@ -15,11 +15,9 @@ from lakehouse.errors import StepFailed
 from lakehouse.plan.handover import excluded_of, identities_of
 from lakehouse.plan.records import (
     RESULTS,
-    SCHEMA_VERSIONS,
     CutRow,
     ResultRow,
     RunRow,
-    SchemaVersionRow,
 )
 from lakehouse.quality.judgement import Verdict
 from lakehouse.quality.report import ReportFinding, recorded_findings
@@ -189,11 +187,7 @@ def newest_of_each(results: Iterable[ResultRow]) -> list[ResultRow]:
 
 
 def _identities(ledger: Ledger, source: str, cut: CutRow) -> dict[str, str]:
-    found = {
-        f"silver_{source}.{row.table}": row.identity
-        for row in ledger.rows(SCHEMA_VERSIONS, source=source)
-        if isinstance(row, SchemaVersionRow)
-    }
+    found = {f"silver_{source}.{row.table}": row.identity for row in ledger.schema_versions(source)}
     parts = {name: json.loads(text) for name, text in found.items()} | dict(identities_of(cut))
     return {name: ".".join(part for part in p if part) for name, p in parts.items()}
 

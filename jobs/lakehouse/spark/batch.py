@@ -116,7 +116,7 @@ def _place(
     progress = since.progress
     places = {(group.topic, group.partition) for group in groups if group.suspects}
     if not places:
-        return place_and_mark(parsed, None, progress, connector, since.position)
+        return parsed.withColumn("redelivered", F.lit(False))
     older = read_slice(spark, source, Progress(), progress.offsets).where(
         any_of(map(in_partition, sorted(places)))
     )

@@ -10,13 +10,11 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from pyiceberg.exceptions import NoSuchTableError
-from pyiceberg.table.metadata import TableMetadata
-from pyiceberg.table.snapshots import Snapshot
+from pyiceberg.table.snapshots import Snapshot, ancestors_of
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
@@ -25,7 +23,8 @@ from lakehouse.names import bronze_table
 from lakehouse.plan.offsets import LandedOffsets, TopicProgress
 from lakehouse.plan.records import RunRow
 from lakehouse.spark.ledger import Ledger
-from lakehouse.spark.tables import MAIN, create_table, full_name
+from lakehouse.spark.metadata import MAIN, is_in_main, load_metadata, refs
+from lakehouse.spark.tables import create_table, full_name
 
 OFFSETS_PROPERTY = "lakehouse.offsets"
 BATCH_ID_PROPERTY = "lakehouse.batch_id"
@@ -102,18 +101,16 @@ class Bronze:
 
     def create(self, spark: SparkSession) -> None:
         """Create the table unless it is there."""
-        if self._metadata() is None:
+        if load_metadata(self.ledger.catalog, self.table) is None:
             create_table(spark, self.table, SCHEMA, PROPERTIES, PARTITIONING)
 
     def head(self, ref: str = MAIN) -> int | None:
         """The snapshot id of a ref; None when it has none."""
-        metadata = self._metadata()
-        found = metadata.refs.get(ref) if metadata is not None else None
-        return found.snapshot_id if found is not None else None
+        return refs(self.ledger.catalog, self.table).get(ref)
 
     def holds(self, snapshot_id: int) -> bool:
         """Whether `main` has the snapshot, as its head or before it."""
-        return any(snapshot.snapshot_id == snapshot_id for snapshot in self._ancestors(MAIN))
+        return is_in_main(self.ledger.catalog, self.table, snapshot_id)
 
     def landed(self, spark: SparkSession, ref: str = MAIN) -> LandedOffsets:
         """The landed offsets of a ref.
@@ -191,22 +188,11 @@ class Bronze:
             return LandedOffsets()
         return LandedOffsets.from_json(json.dumps(json.loads(rows[-1].detail)["offsets"]))
 
-    def _metadata(self) -> TableMetadata | None:
-        try:
-            return self.ledger.catalog.load_table(self.table).metadata
-        except NoSuchTableError:
-            return None
-
-    def _ancestors(self, ref: str) -> Iterator[Snapshot]:
-        metadata = self._metadata()
-        head = metadata.refs.get(ref) if metadata is not None else None
-        if metadata is None or head is None:
-            return
-        at = metadata.snapshot_by_id(head.snapshot_id)
-        while at is not None:
-            yield at
-            parent = at.parent_snapshot_id
-            at = metadata.snapshot_by_id(parent) if parent is not None else None
+    def _ancestors(self, ref: str) -> Iterable[Snapshot]:
+        metadata = load_metadata(self.ledger.catalog, self.table)
+        if metadata is None:
+            return ()
+        return ancestors_of(metadata.snapshot_by_name(ref), metadata)
 
 
 def _is_landing(row: RunRow) -> bool:

@@ -143,16 +143,16 @@ def _undecodable(version: Version, plan: TablePlan) -> str:
     """Names of columns whose token is there and gives no value."""
     stored = {name.lower() for name in plan.columns}
     return _names_where(
-        (_lacks_value(column), column.name)
+        (_lacks_value(column, plan), column.name)
         for column in version.columns
         if column.name.lower() in stored
         and (column.type.kind, column.type.spark) != (Kind.CAST, "string")
     )
 
 
-def _lacks_value(column: SchemaColumn) -> str:
-    image = f"image.{quote_ident(column.name)}"
-    return f"{_token(column)} IS NOT NULL AND {image} IS NULL AND NOT {_is_placeholder(column)}"
+def _lacks_value(column: SchemaColumn, plan: TablePlan) -> str:
+    lacks = f"{_token(column)} IS NOT NULL AND image.{quote_ident(column.name)} IS NULL"
+    return f"{lacks} AND NOT {_is_placeholder(column)}" if plan.placeholders else lacks
 
 
 def _names_where(found: Iterable[tuple[str, str]]) -> str:

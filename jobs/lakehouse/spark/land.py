@@ -32,9 +32,9 @@ from lakehouse.spark.bronze import (
     Bronze,
     PartitionCount,
 )
+from lakehouse.spark.metadata import MAIN
 from lakehouse.spark.session import tune
 from lakehouse.spark.tables import (
-    MAIN,
     append_on_branch,
     create_branch,
     drop_branch,

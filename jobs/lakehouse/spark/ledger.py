@@ -26,7 +26,16 @@ from pyiceberg.transforms import IdentityTransform
 
 from lakehouse.config import Settings
 from lakehouse.plan.catalog import CATALOG, pyiceberg_properties
-from lakehouse.plan.records import CUTS, RUNS, ControlTable, CutRow, Record, RunRow
+from lakehouse.plan.records import (
+    CUTS,
+    RUNS,
+    SCHEMA_VERSIONS,
+    ControlTable,
+    CutRow,
+    Record,
+    RunRow,
+    SchemaVersionRow,
+)
 
 _ARROW: Mapping[object, pa.DataType] = {
     str: pa.string(),
@@ -88,6 +97,12 @@ class Ledger:
             ),
             None,
         )
+
+    def schema_versions(self, source: str) -> tuple[SchemaVersionRow, ...]:
+        """All recorded schema versions of a source's tables, oldest first."""
+        rows = self.rows(SCHEMA_VERSIONS, source=source)
+        found = [row for row in rows if isinstance(row, SchemaVersionRow)]
+        return tuple(sorted(found, key=lambda row: (row.recorded_at, row.offset)))
 
     def cuts(self, source: str) -> list[CutRow]:
         """All states of all cuts of a source, by cut id and time."""

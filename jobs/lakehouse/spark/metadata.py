@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.table.snapshots import Snapshot, ancestors_of
 
 MAIN = "main"
 # In the summary of every snapshot that apply stages.
@@ -44,30 +45,19 @@ def refs(catalog: Catalog, table: str) -> dict[str, int]:
 def head(catalog: Catalog, table: str, ref: str = MAIN) -> SnapshotInfo | None:
     """The newest snapshot of a ref; None when there is none."""
     metadata = load_metadata(catalog, table)
-    found = metadata.refs.get(ref) if metadata else None
-    snapshot = metadata.snapshot_by_id(found.snapshot_id) if metadata and found else None
+    snapshot = metadata.snapshot_by_name(ref) if metadata else None
     if snapshot is None:
         return None
     summary = snapshot.summary.additional_properties if snapshot.summary else {}
     return SnapshotInfo(snapshot.snapshot_id, summary)
 
 
-def follows(catalog: Catalog, table: str, *, ancestor: int | None, snapshot: int | None) -> bool:
-    """Whether the first snapshot is the second, or in its history; None stands for `main`."""
+def is_in_main(catalog: Catalog, table: str, snapshot: int) -> bool:
+    """Whether `main` has the snapshot, as its head or in its history."""
     metadata = load_metadata(catalog, table)
     if metadata is None:
         return False
-    main = metadata.refs.get(MAIN)
-    head_id = main.snapshot_id if main else None
-    wanted = head_id if ancestor is None else ancestor
-    at = head_id if snapshot is None else snapshot
-    if wanted is None:
-        # An empty `main` is before everything.
-        return True
-    parents = {s.snapshot_id: s.parent_snapshot_id for s in metadata.snapshots}
-    while at is not None and at != wanted:
-        at = parents.get(at)
-    return at == wanted
+    return snapshot in _ids(ancestors_of(metadata.snapshot_by_name(MAIN), metadata))
 
 
 def is_only_rewritten(catalog: Catalog, table: str, snapshot: int) -> bool:
@@ -80,19 +70,19 @@ def is_only_rewritten(catalog: Catalog, table: str, snapshot: int) -> bool:
     metadata = load_metadata(catalog, table)
     if metadata is None:
         return False
-    known = {each.snapshot_id: each for each in metadata.snapshots}
-    history: set[int | None] = {snapshot}
-    at: int | None = snapshot
-    while at is not None and at in known:
-        at = known[at].parent_snapshot_id
-        history.add(at)
-    main = metadata.refs.get(MAIN)
-    at = main.snapshot_id if main else None
-    while at is not None and at in known and at not in history:
-        summary = known[at].summary
-        if summary is None or CUT_PROPERTY in summary.additional_properties:
-            return summary is not None
-        if summary.operation.value != _REWRITE:
+    history = {snapshot, *_ids(ancestors_of(metadata.snapshot_by_id(snapshot), metadata))}
+    for each in ancestors_of(metadata.snapshot_by_name(MAIN), metadata):
+        if each.snapshot_id in history:
+            return True
+        if each.summary is None:
             return False
-        at = known[at].parent_snapshot_id
+        if CUT_PROPERTY in each.summary.additional_properties:
+            return True
+        if each.summary.operation.value != _REWRITE:
+            return False
     return True
+
+
+def _ids(history: Iterable[Snapshot]) -> set[int | None]:
+    """The snapshots of a history; the one before the oldest is known though it is expired."""
+    return {number for each in history for number in (each.snapshot_id, each.parent_snapshot_id)}

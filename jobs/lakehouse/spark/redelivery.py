@@ -19,7 +19,7 @@ from lakehouse.config import TopicRole
 from lakehouse.connectors import Connector
 from lakehouse.plan.progress import Progress
 from lakehouse.spark import positions
-from lakehouse.spark.sql import literal
+from lakehouse.spark.sql import in_partition, literal
 
 _PLACE = ("topic", "partition")
 
@@ -36,7 +36,7 @@ def suspect(applied_position: str) -> str:
 
 def place_and_mark(
     envelopes: DataFrame,
-    history: DataFrame | None,
+    history: DataFrame,
     progress: Progress,
     connector: Connector,
     applied_position: str,
@@ -46,13 +46,11 @@ def place_and_mark(
     Args:
         envelopes: The batch.
         history: Parsed envelopes of the suspects' topic partitions before the batch, at least of
-            the same keys; None when the batch has no suspect.
+            the same keys.
         progress: Has the highest numbers before the batch.
         connector: Its position fields.
         applied_position: The highest position that is applied; empty for none.
     """
-    if history is None:
-        return envelopes.withColumn("redelivered", F.lit(False))
     candidates = envelopes.where(suspect(applied_position))
     placed = _place(envelopes, progress, connector) if connector.commit_may_be_null else envelopes
     return _mark(placed, candidates, history.unionByName(envelopes), connector)
@@ -109,8 +107,7 @@ def _events(envelopes: DataFrame, connector: Connector) -> DataFrame:
 
 
 def _carried(progress: Progress) -> Column:
-    value = F.lit(None).cast("decimal(38,0)")
-    for (topic, partition), high in progress.highs.items():
-        here = (F.col("topic") == topic) & (F.col("partition") == partition)
-        value = F.when(here, F.lit(str(high)).cast("decimal(38,0)")).otherwise(value)
-    return value
+    cases = " ".join(
+        f"WHEN {in_partition(place)} THEN '{high}'" for place, high in progress.highs.items()
+    )
+    return F.expr(f"CAST({f'CASE {cases} END' if cases else 'NULL'} AS decimal(38,0))")

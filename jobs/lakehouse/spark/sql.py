@@ -15,10 +15,16 @@ def literal(text: str) -> str:
     return f"'{escaped}'"
 
 
-def in_partition(place: tuple[str, int]) -> str:
-    """Whether a message is of a topic partition."""
+def in_partition(place: tuple[str, int], struct: str = "") -> str:
+    """Whether a message is of a topic partition.
+
+    Args:
+        place: Topic and partition.
+        struct: The struct that has a message's coordinates, quoted; empty for columns.
+    """
     topic, number = place
-    return f"topic = {literal(topic)} AND partition = {number}"
+    prefix = f"{struct}." if struct else ""
+    return f"{prefix}topic = {literal(topic)} AND {prefix}partition = {number}"
 
 
 def any_of(conditions: Iterable[str]) -> str:

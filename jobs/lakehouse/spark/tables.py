@@ -18,9 +18,9 @@ from pyspark.sql import types as T
 from lakehouse.errors import MainMoved
 from lakehouse.names import quote_ident, quote_table
 from lakehouse.plan.catalog import CATALOG
+from lakehouse.spark.metadata import MAIN
 from lakehouse.spark.sql import literal
 
-MAIN = "main"
 _SUMMARY = "snapshot-property."
 _SESSION_SUMMARY = "spark.sql.iceberg.snapshot-property."
 

@@ -16,17 +16,16 @@ from typing import cast
 import pyspark.sql.functions as F
 
 from lakehouse.connectors import find_connector
-from lakehouse.names import TableIdentity, silver_names
+from lakehouse.names import silver_names
 from lakehouse.plan.batch import TableFacts, plan_table, silver_identifier, table_groups
 from lakehouse.plan.conservation import Law, balance, pending_of, to_json_counts
-from lakehouse.plan.handover import excluded_of, identities_of
-from lakehouse.plan.progress import Progress, lowest
-from lakehouse.plan.records import SCHEMA_VERSIONS, CutRow, SchemaVersionRow
+from lakehouse.plan.handover import excluded_of, published_names, start_of_batch
+from lakehouse.plan.progress import Progress
 from lakehouse.plan.tables import TablePlan
 from lakehouse.quality.versions import holds
 from lakehouse.spark import metadata, silver
 from lakehouse.spark.batch import Since, open_batch
-from lakehouse.spark.bronze import Bronze
+from lakehouse.spark.bronze import OFFSETS_PROPERTY, RUN_ID_PROPERTY, Bronze
 from lakehouse.spark.leases import Leases
 from lakehouse.spark.stage import Staged, stage_table
 from lakehouse.spark.writing import Work
@@ -54,16 +53,9 @@ def run(context: StepContext) -> StepOutcome:
         roll_forward(context, check)
         cut = context.ledger.newest_cut(context.source.name)
         landed = Bronze(context.source.name, context.ledger).landed(context.spark)
-        since = _since(cut)
+        since = Since(start_of_batch(cut), cut.position if cut else "")
         batch = open_batch(context.spark, context.source, connector, since, landed, context.until)
         return _apply(Applying(context, connector, token, check, cut, since, batch))
-
-
-def _since(cut: CutRow | None) -> Since:
-    """Where the batch begins: at the newest cut, or where a table stayed behind it."""
-    progress = Progress.from_json(cut.offsets if cut else "")
-    behind = [Progress.from_json(table.offsets) for table in excluded_of(cut).values()]
-    return Since(lowest(progress, behind), cut.position if cut else "")
 
 
 def _apply(work: Applying) -> StepOutcome:
@@ -80,16 +72,14 @@ def _apply(work: Applying) -> StepOutcome:
 def _plans(work: Applying) -> list[TablePlan]:
     source, cut = work.context.source, work.cut
     groups = table_groups(work.batch.groups, source)
-    published = {TableIdentity(*parts): name for name, parts in identities_of(cut).items()}
+    published = published_names(cut)
     names = silver_names(
         [*groups, *published],
         source.connector,
         configured=source.configured_names(),
-        published={identity: _short(name) for identity, name in published.items()},
+        published=published,
     )
-    recorded = work.context.ledger.rows(SCHEMA_VERSIONS, source=source.name)
-    versions = [row for row in recorded if isinstance(row, SchemaVersionRow)]
-    held = holds(sorted(versions, key=lambda row: row.recorded_at))
+    held = holds(work.context.ledger.schema_versions(source.name))
     behind = excluded_of(cut)
     base = Progress.from_json(cut.offsets if cut else "")
     plans = []
@@ -107,10 +97,6 @@ def _plans(work: Applying) -> list[TablePlan]:
     return plans
 
 
-def _short(identifier: str) -> str:
-    return identifier.rpartition(".")[2]
-
-
 def _stage_all(work: Applying, plans: list[TablePlan]) -> dict[str, Staged]:
     """Stage the tables, several at once, each in a session of its own."""
     work.batch.envelopes.createOrReplaceGlobalTempView(_view(work))
@@ -125,10 +111,10 @@ def _stage_all(work: Applying, plans: list[TablePlan]) -> dict[str, Staged]:
 def _stage(work: Applying, plan: TablePlan) -> Staged:
     session = work.context.spark.newSession()
     summary = {
-        "lakehouse.run_id": work.context.run_id,
+        RUN_ID_PROPERTY: work.context.run_id,
         metadata.CUT_PROPERTY: work.cut_id,
         "lakehouse.token": str(work.token),
-        "lakehouse.offsets": work.batch.end.to_json(),
+        OFFSETS_PROPERTY: work.batch.end.to_json(),
     }
     envelopes = session.table(f"global_temp.{_view(work)}")
     return stage_table(

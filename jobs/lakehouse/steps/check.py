@@ -17,9 +17,9 @@ from lakehouse.config import TopicRole
 from lakehouse.connectors import find_connector
 from lakehouse.errors import StepFailed
 from lakehouse.names import TableIdentity, silver_names
-from lakehouse.plan.handover import excluded_of, identities_of
-from lakehouse.plan.progress import Progress, lowest, messages_between
-from lakehouse.plan.records import RESULTS, SCHEMA_VERSIONS, CutRow, SchemaVersionRow
+from lakehouse.plan.handover import published_names, start_of_batch
+from lakehouse.plan.progress import messages_between
+from lakehouse.plan.records import RESULTS, SCHEMA_VERSIONS, SchemaVersionRow
 from lakehouse.quality import ddl
 from lakehouse.quality.engine import preload
 from lakehouse.quality.judgement import Judgement, judge, verdict_of
@@ -73,9 +73,9 @@ def _read(context: StepContext) -> LandedSchemas:
     source, spark = context.source, context.spark
     connector = find_connector(source.connector)
     cut = context.ledger.newest_cut(source.name)
-    start = _start(cut)
+    start = start_of_batch(cut)
     end = Bronze(source.name, context.ledger).landed(spark)
-    recorded = _recorded(context)
+    recorded = context.ledger.schema_versions(source.name)
     if not end.topics:
         return LandedSchemas({}, {}, (), recorded)
     tune(spark, messages_between(start, end))
@@ -86,12 +86,12 @@ def _read(context: StepContext) -> LandedSchemas:
         (g for g in groups if g.identity is None or not source.is_control_table(g.identity)),
         load_schemas(messages, groups),
     )
-    published = {TableIdentity(*parts): name for name, parts in identities_of(cut).items()}
+    published = published_names(cut)
     names = silver_names(
         [*versions, *published],
         source.connector,
         configured=source.configured_names(),
-        published={table: name.rpartition(".")[2] for table, name in published.items()},
+        published=published,
     )
     by_table = _by_table(recorded)
     tables = {
@@ -101,17 +101,6 @@ def _read(context: StepContext) -> LandedSchemas:
     has_events = any(group.role == TopicRole.SCHEMA_CHANGE for group in groups)
     events = _schema_events(envelopes, source.connector) if has_events else ()
     return LandedSchemas(tables, names, events, recorded)
-
-
-def _start(cut: CutRow | None) -> Progress:
-    progress = Progress.from_json(cut.offsets if cut else "")
-    return lowest(progress, [Progress.from_json(t.offsets) for t in excluded_of(cut).values()])
-
-
-def _recorded(context: StepContext) -> tuple[SchemaVersionRow, ...]:
-    rows = context.ledger.rows(SCHEMA_VERSIONS, source=context.source.name)
-    found = [row for row in rows if isinstance(row, SchemaVersionRow)]
-    return tuple(sorted(found, key=lambda row: (row.recorded_at, row.offset)))
 
 
 def _by_table(rows: Iterable[SchemaVersionRow]) -> dict[TableIdentity, list[SchemaVersionRow]]:

@@ -54,7 +54,7 @@ def _not_at(context: StepContext, cut: CutRow) -> list[str]:
     return [
         name
         for name, snapshot in sorted(cut.tables.items())
-        if not metadata.follows(context.ledger.catalog, name, ancestor=snapshot, snapshot=None)
+        if not metadata.is_in_main(context.ledger.catalog, name, snapshot)
     ]
 
 
