@@ -1,8 +1,8 @@
-"""Waits until a source is read: a row that is written last has come out of Kafka.
+"""Waits until a source is read: a row that is written last, and all before it, is in Kafka.
 
 A row of the signal table (Debezium's signal type `log`, which only writes a log line) is the
-barrier. Connectors read one log in order, so all changes before it are in Kafka as soon as it is
-there as a streamed event and its transaction's END is.
+barrier. Connectors read one log in order, so all changes before it are on their way as soon as it
+is there; `Arrivals` says when they have all come.
 """
 
 from __future__ import annotations
@@ -11,24 +11,25 @@ import json
 import secrets
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from confluent_kafka import Consumer, TopicPartition
+import orjson
+from confluent_kafka import Consumer, Message, TopicPartition
 
 from infra.clients import kafka_admin, run_sql
+from infra.demo.arrivals import Arrivals, Payload
 from infra.errors import StackError
 from infra.sources import Database
-from lakehouse.config import SourceConfig
-from lakehouse.names import parse_table, topic_of
+from lakehouse.config import SourceConfig, select_topics
+from lakehouse.envelope import CREATE
 
 _DEADLINE_S = 180.0
 # A barrier that has not come by now may never come, see `pass_one`.
 _PATIENCE_S = 8.0
 _POLL_S = 0.2
-
-# Whether a message's payload is the awaited one.
-Answer = Callable[[Mapping[str, object]], bool]
+_MESSAGES_AT_ONCE = 1000
 
 
 @dataclass(slots=True)
@@ -46,15 +47,20 @@ class Barrier:
     # The signal table may hold signals of others, and the barriers of before.
     _prefix: str = field(default_factory=lambda: f"barrier-{secrets.token_hex(4)}-", init=False)
     _written: int = field(default=0, init=False)
-    _streamed: int = field(default=0, init=False)
-    _ended: int = field(default=0, init=False)
-    _next_offsets: dict[str, int] = field(default_factory=dict, init=False)
+    _streamed: dict[int, str] = field(default_factory=dict, init=False)
+    _arrivals: Arrivals = field(init=False)
+    _next_offsets: dict[tuple[str, int], int] = field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
+        """Begin the source's accounts."""
+        self._arrivals = Arrivals(self.source)
 
     def pass_one(self) -> float:
         """Write a barrier and return when all changes before it can be landed.
 
         A barrier of the time before the source snapshot does not count: PostgreSQL's connector
-        reads it before other tables, and MySQL's leaves the signal table out.
+        reads it before other tables, and MySQL's leaves the signal table out. So another one is
+        written as long as none has come.
 
         Returns:
             How many seconds that took.
@@ -62,26 +68,19 @@ class Barrier:
         Raises:
             StackError: None came out of Kafka in time.
         """
-        begun = time.monotonic()
+        begun = written = time.monotonic()
         first = self._written + 1
         self._write()
-        while not self._await(self._signal_topic, self._is_streamed(first), _PATIENCE_S):
-            if time.monotonic() > begun + _DEADLINE_S:
-                raise self._late(self._signal_topic)
-            self._write()
-        transactions = self.source.kafka.transactions
-        if transactions and not self._await(transactions, self._is_last_end, _DEADLINE_S):
-            raise self._late(transactions)
+        with self._consumer() as consumer:
+            while not self._is_passed(first):
+                now = time.monotonic()
+                if now > begun + _DEADLINE_S:
+                    raise self._late()
+                if now > written + _PATIENCE_S and not self._streamed.keys() & self._since(first):
+                    self._write()
+                    written = now
+                self._read(consumer)
         return time.monotonic() - begun
-
-    @property
-    def _table(self) -> str:
-        return self.source.control_tables[0]
-
-    @property
-    def _signal_topic(self) -> str:
-        connector = self.source.connector
-        return topic_of(parse_table(self._table, connector), self.source.topic_prefix, connector)
 
     def _write(self) -> None:
         self._written += 1
@@ -89,32 +88,21 @@ class Barrier:
         data = json.dumps({"message": barrier})
         run_sql(
             self.database,
-            f"INSERT INTO {self._table} (id, type, data) VALUES ('{barrier}', 'log', '{data}')",
+            f"INSERT INTO {self.source.control_tables[0]} (id, type, data) "
+            f"VALUES ('{barrier}', 'log', '{data}')",
         )
 
-    def _is_streamed(self, first: int) -> Answer:
-        """Whether the event is a streamed barrier with this number or a higher one."""
+    def _since(self, first: int) -> set[int]:
+        return set(range(first, self._written + 1))
 
-        def is_streamed(payload: Mapping[str, object]) -> bool:
-            after = payload.get("after")
-            if payload.get("op") != "c" or not isinstance(after, Mapping):
-                return False
-            self._streamed += 1
-            name = str(after.get("id"))
-            return name.startswith(self._prefix) and int(name.removeprefix(self._prefix)) >= first
+    def _is_passed(self, first: int) -> bool:
+        """Whether a barrier's transaction has ended and all that was counted has come."""
+        mine = {self._streamed[n] for n in self._since(first) if n in self._streamed}
+        return bool(mine & self._arrivals.ended) and self._arrivals.is_complete
 
-        return is_streamed
-
-    def _is_last_end(self, payload: Mapping[str, object]) -> bool:
-        """Whether the transaction of every barrier that was read so far has ended."""
-        is_end = payload.get("status") == "END"
-        if is_end and self._table in json.dumps(payload["data_collections"]):
-            self._ended += 1
-        return self._ended >= self._streamed
-
-    def _await(self, topic: str, answer: Answer, seconds: float) -> bool:
-        """Read a topic on from where the last wait ended; whether a message answered in time."""
-        deadline = time.monotonic() + seconds
+    @contextmanager
+    def _consumer(self) -> Iterator[Consumer]:
+        """A consumer that goes on where the last one ended."""
         consumer = Consumer(
             {
                 "bootstrap.servers": self.bootstrap_servers,
@@ -124,35 +112,47 @@ class Barrier:
             }
         )
         try:
-            while topic not in kafka_admin(self.bootstrap_servers).topics():
-                if self._is_over(deadline):
-                    return False
-            consumer.assign([TopicPartition(topic, 0, self._next_offsets.get(topic, 0))])
-            while True:
-                message = consumer.poll(_POLL_S)
-                if message is None or message.error():
-                    if self._is_over(deadline):
-                        return False
-                    continue
-                self._next_offsets[topic] = (message.offset() or 0) + 1
-                if answer(_payload(message.value())):
-                    return True
+            consumer.assign([TopicPartition(*at, off) for at, off in self._next_offsets.items()])
+            yield consumer
         finally:
             consumer.close()
 
-    def _is_over(self, deadline: float) -> bool:
-        if self.cancelled.wait(_POLL_S):
+    def _read(self, consumer: Consumer) -> None:
+        """Account for what has come, of new topics too."""
+        if self.cancelled.is_set():
             raise StackError(f"Wait for source {self.source.name!r} cancelled")
-        return time.monotonic() > deadline
+        found = kafka_admin(self.bootstrap_servers).topics()
+        places = {(t, n) for t in select_topics(self.source, found).topics for n in range(found[t])}
+        new = sorted(places - self._next_offsets.keys())
+        if new:
+            consumer.incremental_assign([TopicPartition(*place, 0) for place in new])
+            self._next_offsets |= dict.fromkeys(new, 0)
+        for message in consumer.consume(_MESSAGES_AT_ONCE, _POLL_S):
+            if not message.error():
+                self._account(message)
 
-    def _late(self, topic: str) -> StackError:
+    def _account(self, message: Message) -> None:
+        topic, number, offset = message.topic(), message.partition(), message.offset()
+        if topic is None or number is None or offset is None:
+            return
+        self._next_offsets[(topic, number)] = offset + 1
+        payload = _payload(message.value())
+        self._arrivals.add(topic, payload)
+        after = payload.get("after")
+        if payload.get("op") != CREATE or not isinstance(after, Mapping):
+            return
+        name, transaction = str(after.get("id")), self._arrivals.transaction_of(payload)
+        if name.startswith(self._prefix) and transaction is not None:
+            self._streamed[int(name.removeprefix(self._prefix))] = transaction
+
+    def _late(self) -> StackError:
         return StackError(
-            f"Source {self.source.name!r}: its barrier did not reach topic {topic!r} within "
-            f"{_DEADLINE_S:.0f} s: expected the connector to run; see `lakehouse status`"
+            f"Source {self.source.name!r}: its barrier, or a change before it, did not reach Kafka "
+            f"within {_DEADLINE_S:.0f} s: expected the connector to run; see `lakehouse status`"
         )
 
 
-def _payload(value: bytes | None) -> Mapping[str, object]:
-    message = json.loads(value) if value else {}
+def _payload(value: bytes | None) -> Payload:
+    message = orjson.loads(value) if value else {}
     payload = message.get("payload", message)
     return payload if isinstance(payload, dict) else {}
