@@ -23,6 +23,7 @@ from pyiceberg.exceptions import (
 from pyiceberg.expressions import And, BooleanExpression, EqualTo
 from pyiceberg.table import Table
 from pyiceberg.transforms import IdentityTransform
+from sqlalchemy.exc import DBAPIError
 
 from lakehouse.config import Settings
 from lakehouse.plan.catalog import CATALOG, pyiceberg_properties
@@ -49,8 +50,15 @@ _PROPERTIES = {"format-version": "2", "write.metadata.delete-after-commit.enable
 
 
 def open_catalog(settings: Settings) -> Catalog:
-    """PyIceberg's catalog over the same tables as Spark's."""
-    return load_catalog(CATALOG, **pyiceberg_properties(settings))
+    """PyIceberg's catalog over the same tables as Spark's.
+
+    PyIceberg makes a new catalog's own tables without asking whether another process just did.
+    """
+    properties = pyiceberg_properties(settings)
+    try:
+        return load_catalog(CATALOG, **properties)
+    except DBAPIError:
+        return load_catalog(CATALOG, **properties)
 
 
 class Ledger:
