@@ -4,7 +4,6 @@
     ├── ConfigError          a TOML file, an environment variable or an argument is wrong
     ├── LandingRefused       landing would lose, repeat or mix up messages
     ├── ArchiveError         a topic archive cannot be read as one
-    ├── UnsupportedConnector apply does not know this connector yet
     ├── MainMoved            a staged branch no longer starts at `main`
     ├── Superseded           another run holds, or took, the lease of the source
     └── StepFailed           a step ended without the state that the next one needs
@@ -37,12 +36,6 @@ class ArchiveError(LakehouseError):
     """A topic archive cannot be read as one; nothing was landed."""
 
     exit_code = 3
-
-
-class UnsupportedConnector(LakehouseError):
-    """The connector's messages can be landed, but apply does not know its rules yet."""
-
-    exit_code = 4
 
 
 class MainMoved(LakehouseError):

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import total_ordering
 
+from lakehouse.connectors import CONNECTORS
 from lakehouse.errors import ConfigError
 
 BRONZE_NAMESPACE = "bronze"
@@ -26,20 +27,6 @@ RESERVED_ENDINGS = re.compile(r"__(state|history|retired_\d+)$")
 
 # A JDBC catalog keeps table names in VARCHAR(255); room is left for the endings above.
 MAX_NAME_LENGTH = 200
-
-_SCHEMA_TABLE = ("schema_name", "table")
-_DATABASE_TABLE = ("database", "table")
-
-# The parts of the identity that a connector puts into topic names, in order.
-IDENTITY_PARTS: Mapping[str, tuple[str, ...]] = {
-    "db2": _SCHEMA_TABLE,
-    "mariadb": _DATABASE_TABLE,
-    "mysql": _DATABASE_TABLE,
-    "oracle": _SCHEMA_TABLE,
-    "postgresql": _SCHEMA_TABLE,
-    "sqlserver": ("database", "schema_name", "table"),
-    "ticdc": _DATABASE_TABLE,
-}
 
 
 @total_ordering
@@ -53,7 +40,7 @@ class TableIdentity:
 
     def parts(self, connector: str) -> tuple[str, ...]:
         """The parts that make up names for this connector, in order."""
-        values = (getattr(self, part) for part in IDENTITY_PARTS[connector])
+        values = (getattr(self, part) for part in CONNECTORS[connector].identity_parts)
         return tuple(value for value in values if value is not None)
 
     def __lt__(self, other: TableIdentity) -> bool:
@@ -159,7 +146,7 @@ def parse_table(text: str, connector: str) -> TableIdentity:
     Raises:
         ConfigError: If the text does not have the parts that the connector's tables have.
     """
-    names = IDENTITY_PARTS[connector]
+    names = CONNECTORS[connector].identity_parts
     parts = split_identifier(text)
     if parts is None or len(parts) != len(names):
         shape = ".".join(f"<{name.removesuffix('_name')}>" for name in names)

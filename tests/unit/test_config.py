@@ -8,7 +8,6 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from lakehouse.config import (
-    CONNECTORS,
     Settings,
     SourceConfig,
     TopicRole,
@@ -20,6 +19,7 @@ from lakehouse.config import (
     select_topics,
     topic_role,
 )
+from lakehouse.connectors import CONNECTORS
 from lakehouse.errors import ConfigError
 from lakehouse.names import TableIdentity
 

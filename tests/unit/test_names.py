@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakehouse.config import CONNECTORS
+from lakehouse.connectors import CONNECTORS
 from lakehouse.errors import ConfigError
 from lakehouse.names import (
-    IDENTITY_PARTS,
     RESERVED_ENDINGS,
     TableIdentity,
     bronze_table,
@@ -80,10 +79,6 @@ def test_each_connector_has_its_parts(connector, expected):
     assert silver_name(TableIdentity("D", "S", "T"), connector) == expected
 
 
-def test_every_connector_has_its_parts():
-    assert set(IDENTITY_PARTS) == set(CONNECTORS)
-
-
 def test_twins_by_case_both_get_the_hash():
     found = silver_names([table("s", "Orders"), table("s", "orders"), table("s", "x")], "oracle")
     assert [re.sub(r"_[0-9a-f]{8}$", "_#", name) for name in found.values()] == [
@@ -123,14 +118,14 @@ NAMES = st.text(alphabet="aAbB_$.é1", min_size=1, max_size=6)
 TABLES = st.builds(TableIdentity, NAMES, NAMES, NAMES)
 
 
-@given(st.lists(TABLES, max_size=40), st.sampled_from(CONNECTORS))
+@given(st.lists(TABLES, max_size=40), st.sampled_from(sorted(CONNECTORS)))
 def test_no_two_tables_share_a_name(tables, connector):
     found = silver_names(tables, connector)
     parts = {identity.parts(connector) for identity in tables}
     assert len(set(found.values())) == len(parts)
 
 
-@given(TABLES, st.sampled_from(CONNECTORS))
+@given(TABLES, st.sampled_from(sorted(CONNECTORS)))
 def test_a_name_is_plain_and_none_of_the_pipelines_own(identity, connector):
     found = silver_name(identity, connector)
     assert re.fullmatch(r"[a-z0-9_]+", found)

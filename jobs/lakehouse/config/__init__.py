@@ -4,7 +4,7 @@ In: environment variables and one TOML file per source. Out: frozen values, comp
 defaults, that travel to jobs as JSON. Nothing here touches the network.
 """
 
-from lakehouse.config.fields import CONNECTORS, ChangeKind, format_duration
+from lakehouse.config.fields import ChangeKind, format_duration
 from lakehouse.config.kafka import STACK_FILE, kafka_properties
 from lakehouse.config.loading import load_source, load_sources, parse_source
 from lakehouse.config.sections import ColumnConfig, TableConfig
@@ -20,7 +20,6 @@ from lakehouse.config.topics import (
 )
 
 __all__ = [
-    "CONNECTORS",
     "STACK_FILE",
     "ChangeKind",
     "ColumnConfig",

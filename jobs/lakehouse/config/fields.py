@@ -8,15 +8,20 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer
 
-CONNECTORS = ("db2", "mariadb", "mysql", "oracle", "postgresql", "sqlserver", "ticdc")
+from lakehouse.connectors import CONNECTORS
+
+
+def _known_connector(name: str) -> str:
+    if name not in CONNECTORS:
+        raise ValueError("unknown connector")
+    return name
+
 
 ConnectorName = Annotated[
-    Literal["db2", "mariadb", "mysql", "oracle", "postgresql", "sqlserver", "ticdc"],
+    str,
+    AfterValidator(_known_connector),
     Field(description=f"one of {', '.join(CONNECTORS)}"),
 ]
-
-# Connectors that can tell a new log of their source by its GTIDs.
-GTID_CONNECTORS = frozenset({"mariadb", "mysql"})
 
 TOPIC_PREFIX = r"^[A-Za-z0-9._-]{1,200}$"
 

@@ -12,18 +12,14 @@ from typing import TypeAlias
 
 from pydantic import ValidationError
 
-from lakehouse.config.fields import GTID_CONNECTORS, TOPIC_PREFIX
+from lakehouse.config.fields import TOPIC_PREFIX
 from lakehouse.config.messages import explain
 from lakehouse.config.settings import Settings
 from lakehouse.config.source import FROM_THE_LOADER, SourceConfig
+from lakehouse.connectors import CONNECTORS, POSTGRESQL
 from lakehouse.errors import ConfigError
 
 Toml: TypeAlias = dict[str, object]
-
-# A connector that closes a transaction only when the next one starts waits less for its end.
-_SHORT_TIMEOUT = frozenset({"db2", "sqlserver"})
-# TiCDC has no schema change, transaction or heartbeat topic, and no topic per table.
-_WITHOUT_OWN_TOPICS = frozenset({"ticdc"})
 
 
 def load_sources(settings: Settings) -> tuple[SourceConfig, ...]:
@@ -91,13 +87,15 @@ def parse_source(
 def _with_defaults(given: Toml, name: str, prefixes: Iterable[str]) -> Toml:
     """The file's values over the defaults that depend on its name, connector and prefix."""
     connector, prefix = given.get("connector"), given.get("topic_prefix")
-    own = {} if connector in _WITHOUT_OWN_TOPICS else _own_topics(prefix)
+    # An unknown connector is refused; what its defaults are does not matter.
+    rules = CONNECTORS.get(str(connector), POSTGRESQL)
+    own = _own_topics(prefix) if rules.own_topics else {}
     defaults: Toml = {
-        "epoch": "gtid" if connector in GTID_CONNECTORS else "manual",
+        "epoch": "gtid" if rules.gtids else "manual",
         "schedule": {"start": "2026-01-01T00:00:00Z"},
         "kafka": {"connection": f"kafka_{name}", **own},
         "schema_changes": {},
-        "transactions": {"timeout": "2m" if connector in _SHORT_TIMEOUT else "1h"},
+        "transactions": {"timeout": rules.timeout},
         "snapshot": {},
         "cuts": {"keep": {"all": "24h", "hourly": "7d", "daily": "30d"}},
         "rebuild": {"undo": "7d"},

@@ -13,7 +13,6 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from lakehouse.config.fields import (
-    GTID_CONNECTORS,
     ConnectorName,
     SourceName,
     TopicPrefix,
@@ -30,6 +29,7 @@ from lakehouse.config.sections import (
     Tables,
     TransactionsConfig,
 )
+from lakehouse.connectors import CONNECTORS
 from lakehouse.errors import ConfigError
 from lakehouse.names import TableIdentity, parse_table
 
@@ -67,7 +67,7 @@ class SourceConfig(Section):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        if self.epoch == "gtid" and self.connector not in GTID_CONNECTORS:
+        if self.epoch == "gtid" and not CONNECTORS[self.connector].gtids:
             raise ValueError(
                 f"epoch: 'gtid': expected 'manual' for {self.connector}, which sends no GTIDs"
             )

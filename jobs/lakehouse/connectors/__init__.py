@@ -1,25 +1,17 @@
-"""The connectors that apply knows. Adding one is one file and one line here."""
+"""The connectors. Adding one is one file and one line here."""
 
 from lakehouse.connectors.base import Codec, Connector, PositionField
+from lakehouse.connectors.db2 import DB2
 from lakehouse.connectors.mariadb import MARIADB
 from lakehouse.connectors.mysql import MYSQL
+from lakehouse.connectors.oracle import ORACLE
 from lakehouse.connectors.postgresql import POSTGRESQL
-from lakehouse.errors import UnsupportedConnector
+from lakehouse.connectors.sqlserver import SQLSERVER
+from lakehouse.connectors.ticdc import TICDC
 
-CONNECTORS = {connector.name: connector for connector in (MARIADB, MYSQL, POSTGRESQL)}
+CONNECTORS = {
+    connector.name: connector
+    for connector in (DB2, MARIADB, MYSQL, ORACLE, POSTGRESQL, SQLSERVER, TICDC)
+}
 
-__all__ = ["CONNECTORS", "Codec", "Connector", "PositionField", "find_connector"]
-
-
-def find_connector(name: str) -> Connector:
-    """The rules of a connector.
-
-    Raises:
-        UnsupportedConnector: Its messages can be landed, but not applied yet.
-    """
-    if name not in CONNECTORS:
-        raise UnsupportedConnector(
-            f"Connector {name!r}: apply does not know its rules yet: expected one of "
-            f"{', '.join(sorted(CONNECTORS))}; its messages stay in bronze"
-        )
-    return CONNECTORS[name]
+__all__ = ["CONNECTORS", "POSTGRESQL", "Codec", "Connector", "PositionField"]

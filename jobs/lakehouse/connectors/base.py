@@ -7,9 +7,9 @@ from enum import StrEnum
 
 
 class Codec(StrEnum):
-    """How a position field of the source block becomes a number.
+    """How a position field of the source block becomes text of digits.
 
-    Every codec gives a decimal number without sign, so that fixed-width text keeps the order.
+    Every codec gives a number without sign, so that fixed-width text keeps the order.
     """
 
     INTEGER = "integer"
@@ -20,6 +20,15 @@ class Codec(StrEnum):
     """The first number of JSON text such as `["12","34"]`; may be null inside."""
     PAIR_SECOND = "pair_second"
     """The second number of the same text."""
+    HEX = "hex"
+    """Groups of hexadecimal digits with colons between them, always of the same length."""
+    HEX_TEXT = "hex_text"
+    """Hexadecimal digits of any length; only the last field of a position, it is not padded."""
+
+
+SCHEMA_TABLE = ("schema_name", "table")
+DATABASE_TABLE = ("database", "table")
+DATABASE_SCHEMA_TABLE = ("database", "schema_name", "table")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +39,20 @@ class PositionField:
         path: Field of the source block.
         codec: How it becomes a number.
         width: Digits of its fixed-width text; the largest possible value fits.
+        other: A second field of the source block; the larger of the two counts.
+        optional: Whether the field may be absent or null, which orders before every number.
     """
 
     path: str
     codec: Codec
     width: int
+    other: str | None = None
+    optional: bool = False
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The fields of the source block that it is made from."""
+        return (self.path,) if self.other is None else (self.path, self.other)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,23 +60,36 @@ class Connector:
     """The rules of one connector.
 
     Attributes:
-        name: As in the TOML file and in `source.connector`.
+        name: As in the TOML file.
+        identity_parts: The parts of a table's identity that make its names, in order.
         collection_parts: Source fields that make the name in END's `data_collections`.
         position: Position fields, the most significant first.
         commit_fields: How many of them order commits; the rest order changes inside one.
         commit_may_be_null: The first field is null in source snapshots and in the first
             transaction after a start (PostgreSQL): the highest number seen before stands in.
         transaction_separator: Transaction ids are compared up to this text; None: whole.
+        own_topics: Whether a table's events stand in the topic that is named after it; else in
+            any topic that the TOML file lists.
+        timeout: How long a transaction waits for its END; short where END comes with the next one.
+        gtids: Whether a GTID can tell another log of the source.
+        zoned_as_text: Whether times with a zone have more digits than a timestamp of silver keeps.
+        schema_changes_in_data: Whether schema changes come between the data events, without `op`.
     """
 
     name: str
+    identity_parts: tuple[str, ...]
     collection_parts: tuple[str, ...]
     position: tuple[PositionField, ...]
     commit_fields: int
     commit_may_be_null: bool = False
     transaction_separator: str | None = None
+    own_topics: bool = True
+    timeout: str = "1h"
+    gtids: bool = False
+    zoned_as_text: bool = False
+    schema_changes_in_data: bool = False
 
     @property
     def source_fields(self) -> tuple[str, ...]:
         """The fields of the source block that positions are made from, each once."""
-        return tuple(dict.fromkeys(field.path for field in self.position))
+        return tuple(dict.fromkeys(path for field in self.position for path in field.paths))

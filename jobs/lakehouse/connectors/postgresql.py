@@ -3,13 +3,14 @@
 https://debezium.io/documentation/reference/stable/connectors/postgresql.html ("source")
 """
 
-from lakehouse.connectors.base import Codec, Connector, PositionField
+from lakehouse.connectors.base import SCHEMA_TABLE, Codec, Connector, PositionField
 
 # An LSN is an unsigned 64-bit number.
 _LSN_WIDTH = 20
 
 POSTGRESQL = Connector(
     name="postgresql",
+    identity_parts=SCHEMA_TABLE,
     collection_parts=("schema", "table"),
     position=(
         PositionField("sequence", Codec.PAIR_FIRST, _LSN_WIDTH),

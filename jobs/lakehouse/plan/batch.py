@@ -11,12 +11,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from lakehouse.config import SourceConfig
+from lakehouse.connectors import CONNECTORS
 from lakehouse.names import TableIdentity, sanitised_topic, silver_namespace, topic_of
 from lakehouse.plan.groups import Group
 from lakehouse.plan.progress import Progress
+from lakehouse.plan.row_schema import RowSchema
 from lakehouse.plan.schema import SchemaPlan, older_defaults, plan_schema
 from lakehouse.plan.tables import TablePlan, TopicPartition, Version
-from lakehouse.plan.types import Column, Schema, row_columns
+from lakehouse.plan.types import Column
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,8 @@ def is_foreign_topic(group: Group, source: SourceConfig) -> bool:
     """Whether a table's events stand in a topic that is neither its own nor mapped to it."""
     if group.identity is None:
         return False
+    if not CONNECTORS[source.connector].own_topics:
+        return False
     own = topic_of(group.identity, source.topic_prefix, source.connector)
     return group.topic != own and sanitised_topic(group.topic) not in source.kafka.topic_tables
 
@@ -60,7 +64,7 @@ def table_groups(
 def plan_table(
     identity: TableIdentity,
     groups: Sequence[Group],
-    schemas: Mapping[int, Schema | None],
+    schemas: Mapping[int, RowSchema],
     facts: TableFacts,
     configured_key: tuple[str, ...] = (),
 ) -> TablePlan:
@@ -69,7 +73,7 @@ def plan_table(
     Args:
         identity: The source table.
         groups: Its groups, in any order.
-        schemas: Fingerprint → schema of an envelope.
+        schemas: Fingerprint → columns.
         facts: What is known of the table.
         configured_key: The key that the TOML file names; empty for the event key.
     """
@@ -104,7 +108,7 @@ def plan_table(
 
 
 def _versions(
-    groups: Sequence[Group], schemas: Mapping[int, Schema | None], configured: tuple[str, ...]
+    groups: Sequence[Group], schemas: Mapping[int, RowSchema], configured: tuple[str, ...]
 ) -> list[tuple[Version, str]]:
     """The schema versions in the order in which they came, each with why it cannot be used."""
     found: dict[int, dict[TopicPartition, int]] = {}
@@ -120,20 +124,11 @@ def _versions(
     ordered = sorted(found, key=lambda fingerprint: min(found[fingerprint].values()))
     versions: list[tuple[Version, str]] = []
     for fingerprint in ordered:
-        columns, problem = _parse(schemas.get(fingerprint))
-        key, key_problem = _key(keys.get(fingerprint, set()), columns, configured)
-        version = Version(fingerprint, columns, key, found[fingerprint])
-        versions.append((version, problem or key_problem))
+        schema = schemas[fingerprint]
+        key, key_problem = _key(keys.get(fingerprint, set()), schema.columns, configured)
+        version = Version(fingerprint, schema.columns, key, found[fingerprint])
+        versions.append((version, schema.problem or key_problem))
     return versions
-
-
-def _parse(schema: Schema | None) -> tuple[tuple[Column, ...], str]:
-    if schema is None:
-        return (), "the messages carry no schema: expected schemas.enable=true"
-    try:
-        return row_columns(schema), ""
-    except ValueError as error:
-        return (), f"the schema in the messages cannot be read: {error}"
 
 
 def _key(

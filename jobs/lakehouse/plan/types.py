@@ -13,6 +13,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from lakehouse.connectors import Connector
+
 Schema = Mapping[str, object]
 
 MAX_DECIMAL_PRECISION = 38
@@ -22,6 +24,8 @@ class Kind(StrEnum):
     """How a JSON token becomes a value."""
 
     CAST = "cast"
+    UNSIGNED = "unsigned"
+    """A number of 64 bits that was sent as a signed one."""
     BASE64 = "base64"
     DECIMAL = "decimal"
     VARIABLE_DECIMAL = "variable_decimal"
@@ -84,8 +88,11 @@ _PRIMITIVES: Mapping[str, ValueType] = {
     "string": ValueType(Kind.CAST, "string"),
     "bytes": ValueType(Kind.BASE64, "binary"),
 }
-_TEXT = ValueType(Kind.CAST, "string")
-_DATE = ValueType(Kind.DAYS, "date")
+BINARY = ValueType(Kind.BASE64, "binary")
+DATE = ValueType(Kind.DAYS, "date")
+UNSIGNED_BIGINT = ValueType(Kind.UNSIGNED, "decimal(20,0)")
+TEXT = ValueType(Kind.CAST, "string")
+_ZONED = ValueType(Kind.ZONED, "timestamp")
 _LONG = ValueType(Kind.CAST, "bigint")
 _MILLIS = ValueType(Kind.MILLIS, "timestamp_ntz")
 _MICROS = ValueType(Kind.MICROS, "timestamp_ntz")
@@ -106,6 +113,11 @@ def _decimal(schema: Schema) -> ValueType:
     given = parameters if isinstance(parameters, Mapping) else {}
     scale = int(str(given.get("scale", 0)))
     precision = int(str(given.get("connect.decimal.precision", MAX_DECIMAL_PRECISION)))
+    return decimal_type(precision, scale)
+
+
+def decimal_type(precision: int, scale: int) -> ValueType:
+    """A decimal that is sent as its bytes; text where no type of silver holds it."""
     if 0 <= scale <= precision <= MAX_DECIMAL_PRECISION:
         return ValueType(Kind.DECIMAL, f"decimal({precision},{scale})", scale)
     return ValueType(Kind.DECIMAL, "string", scale)
@@ -114,8 +126,8 @@ def _decimal(schema: Schema) -> ValueType:
 _SEMANTIC: Mapping[str, ValueType | Callable[[Schema], ValueType]] = {
     "org.apache.kafka.connect.data.Decimal": _decimal,
     "io.debezium.data.VariableScaleDecimal": ValueType(Kind.VARIABLE_DECIMAL, "string"),
-    "io.debezium.time.Date": _DATE,
-    "org.apache.kafka.connect.data.Date": _DATE,
+    "io.debezium.time.Date": DATE,
+    "org.apache.kafka.connect.data.Date": DATE,
     "io.debezium.time.Time": _LONG,
     "io.debezium.time.MicroTime": _LONG,
     "io.debezium.time.NanoTime": _LONG,
@@ -124,11 +136,23 @@ _SEMANTIC: Mapping[str, ValueType | Callable[[Schema], ValueType]] = {
     "org.apache.kafka.connect.data.Timestamp": _MILLIS,
     "io.debezium.time.MicroTimestamp": _MICROS,
     "io.debezium.time.NanoTimestamp": _LONG,
-    "io.debezium.time.ZonedTimestamp": ValueType(Kind.ZONED, "timestamp"),
+    "io.debezium.time.ZonedTimestamp": _ZONED,
 }
 
 
-def parse_column(field: Schema) -> Column:
+# With its extension TiCDC says of a column what its wire format hides.
+_TIDB: Mapping[str, ValueType] = {
+    "bigint unsigned": UNSIGNED_BIGINT,
+    **dict.fromkeys(("binary", "varbinary"), BINARY),
+    **dict.fromkeys(("tinyblob", "blob", "mediumblob", "longblob"), BINARY),
+}
+
+
+def _tidb_type(schema: Schema) -> str:
+    return str(schema.get("tidb_type") or "")
+
+
+def parse_column(field: Schema, connector: Connector) -> Column:
     """The column of one field of a row's schema.
 
     Raises:
@@ -140,7 +164,7 @@ def parse_column(field: Schema) -> Column:
     default = field.get("default")
     return Column(
         name=name,
-        type=value_type(field),
+        type=value_type(field, connector),
         optional=bool(field.get("optional", False)),
         default=None if default is None else json.dumps(default),
         semantic=str(semantic),
@@ -148,13 +172,19 @@ def parse_column(field: Schema) -> Column:
     )
 
 
-def value_type(schema: Schema) -> ValueType:
+def value_type(schema: Schema, connector: Connector | None = None) -> ValueType:
     """The type that a schema declares; one without a known name is its plain type.
+
+    Args:
+        schema: Of one value.
+        connector: Its rules for types; None for a plain type.
 
     Raises:
         ValueError: The type is unknown.
     """
-    known = _SEMANTIC.get(str(schema.get("name") or ""))
+    known = _SEMANTIC.get(str(schema.get("name") or "")) or _TIDB.get(_tidb_type(schema))
+    if known is _ZONED and connector is not None and connector.zoned_as_text:
+        return TEXT
     if isinstance(known, ValueType):
         return known
     if known is not None:
@@ -163,24 +193,25 @@ def value_type(schema: Schema) -> ValueType:
     if kind in _PRIMITIVES:
         return _PRIMITIVES[kind]
     if kind in _NESTED:
-        return _NESTED[kind](schema)
+        return _NESTED[kind](schema, connector)
     raise ValueError(f"type {kind!r}: expected one of Kafka Connect's")
 
 
-def row_columns(envelope: Schema, image: str = "after") -> tuple[Column, ...]:
+def row_columns(envelope: Schema, connector: Connector) -> tuple[Column, ...]:
     """The columns of a table from the schema of an envelope.
 
     Args:
         envelope: The `schema` member of a message's value.
-        image: `after` or `before`; Debezium gives both the same columns.
+        connector: Its rules for types.
 
     Raises:
         ValueError: It is no schema of an envelope.
     """
     for field in _schemas(envelope.get("fields")):
-        if field.get("field") == image:
-            return tuple(parse_column(column) for column in _schemas(field.get("fields")))
-    raise ValueError(f"schema without field {image!r}: expected the one of an envelope")
+        if field.get("field") == "after":
+            columns = _schemas(field.get("fields"))
+            return tuple(parse_column(column, connector) for column in columns)
+    raise ValueError("schema without field 'after': expected the one of an envelope")
 
 
 def _schemas(value: object) -> list[Schema]:
@@ -195,25 +226,26 @@ def _schema(value: object) -> Schema:
     return value
 
 
-def _array(schema: Schema) -> ValueType:
-    element = value_type(_schema(schema.get("items")))
+def _array(schema: Schema, connector: Connector | None) -> ValueType:
+    element = value_type(_schema(schema.get("items")), connector)
     return ValueType(Kind.ARRAY, f"array<{element.spark}>", element=element)
 
 
-def _map(schema: Schema) -> ValueType:
-    element = value_type(_schema(schema.get("values")))
+def _map(schema: Schema, connector: Connector | None) -> ValueType:
+    element = value_type(_schema(schema.get("values")), connector)
     return ValueType(Kind.MAP, f"map<string,{element.spark}>", element=element)
 
 
-def _struct(schema: Schema) -> ValueType:
+def _struct(schema: Schema, connector: Connector | None) -> ValueType:
     fields = tuple(
-        (str(field.get("field")), value_type(field)) for field in _schemas(schema.get("fields"))
+        (str(field.get("field")), value_type(field, connector))
+        for field in _schemas(schema.get("fields"))
     )
     inner = ",".join(f"`{name.replace('`', '``')}`:{kind.spark}" for name, kind in fields)
     return ValueType(Kind.STRUCT, f"struct<{inner}>", fields=fields)
 
 
-_NESTED: Mapping[str, Callable[[Schema], ValueType]] = {
+_NESTED: Mapping[str, Callable[[Schema, Connector | None], ValueType]] = {
     "array": _array,
     "map": _map,
     "struct": _struct,

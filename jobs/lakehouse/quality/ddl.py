@@ -14,7 +14,9 @@ from itertools import pairwise
 
 from expectations.schema_changes import TABLE_CHANGE_TYPES
 from lakehouse.config import ChangeKind
-from lakehouse.names import IDENTITY_PARTS, TableIdentity, split_identifier
+from lakehouse.connectors import CONNECTORS
+from lakehouse.connectors.base import DATABASE_SCHEMA_TABLE
+from lakehouse.names import TableIdentity, split_identifier
 from lakehouse.quality.judgement import Measurement
 
 _MEMBERS = ("source", "ddl", "tableChanges")
@@ -237,7 +239,8 @@ def _size(value: object) -> int | None:
 def _identity(text: str, connector: str) -> TableIdentity:
     """The table that a change names, as `"db"."schema"."table"` or two parts of it."""
     parts = split_identifier(text) or ()
-    names = ("database", "schema_name", "table") if len(parts) == 3 else IDENTITY_PARTS[connector]
+    own = CONNECTORS[connector].identity_parts
+    names = DATABASE_SCHEMA_TABLE if len(parts) == len(DATABASE_SCHEMA_TABLE) else own
     if len(parts) != len(names):
         raise ValueError(f"id {text!r}: expected the parts {', '.join(names)}")
     found = dict(zip(names, parts, strict=True))

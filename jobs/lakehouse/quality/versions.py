@@ -14,8 +14,9 @@ from lakehouse.config.sections import SchemaChangesConfig
 from lakehouse.names import TableIdentity
 from lakehouse.plan.groups import Group
 from lakehouse.plan.records import SchemaVersionRow
+from lakehouse.plan.row_schema import RowSchema
 from lakehouse.plan.schema import EVOLVED, diff_columns
-from lakehouse.plan.types import Column, Kind, Schema, ValueType, row_columns
+from lakehouse.plan.types import Column, Kind, ValueType
 
 EVOLVE, HOLD = "evolve", "hold"
 Place = tuple[str, int, int]
@@ -51,22 +52,24 @@ class Judged:
 
 
 def batch_versions(
-    groups: Iterable[Group], schemas: Mapping[int, Schema | None]
+    tables: Mapping[TableIdentity, Sequence[Group]],
+    schemas: Mapping[TableIdentity, Mapping[int, RowSchema]],
 ) -> dict[TableIdentity, tuple[Version, ...]]:
     """The versions of each table, in the order in which they came."""
-    found: dict[TableIdentity, dict[int, list[Group]]] = {}
-    for group in groups:
-        if group.identity is not None and group.fingerprint is not None:
-            found.setdefault(group.identity, {}).setdefault(group.fingerprint, []).append(group)
-    return {
-        identity: tuple(
-            sorted(
-                (_version(identity, fp, mine, schemas.get(fp)) for fp, mine in by_print.items()),
-                key=lambda version: min(offset for _, _, offset in version.first),
-            )
+    found: dict[TableIdentity, tuple[Version, ...]] = {}
+    for identity, groups in tables.items():
+        by_print: dict[int, list[Group]] = {}
+        for group in groups:
+            if group.fingerprint is not None:
+                by_print.setdefault(group.fingerprint, []).append(group)
+        versions = (
+            _version(identity, fingerprint, mine, schemas[identity][fingerprint])
+            for fingerprint, mine in by_print.items()
         )
-        for identity, by_print in sorted(found.items())
-    }
+        found[identity] = tuple(
+            sorted(versions, key=lambda version: min(offset for _, _, offset in version.first))
+        )
+    return found
 
 
 def judge_versions(
@@ -182,17 +185,8 @@ def _list(kinds: Iterable[str], details: Mapping[str, str]) -> str:
 
 
 def _version(
-    identity: TableIdentity, fingerprint: int, groups: Sequence[Group], schema: Schema | None
+    identity: TableIdentity, fingerprint: int, groups: Sequence[Group], schema: RowSchema
 ) -> Version:
-    columns: tuple[Column, ...] = ()
-    problem = ""
-    try:
-        if schema is not None:
-            columns = row_columns(schema)
-        else:
-            problem = "the messages carry no schema: expected schemas.enable=true"
-    except ValueError as broken:
-        problem = f"the schema in the messages cannot be read: {broken}"
     shapes = sorted({group.key_fields for group in groups if group.key_fields})
     places: dict[tuple[str, int], int] = {}
     for group in groups:
@@ -201,10 +195,10 @@ def _version(
     return Version(
         identity=identity,
         fingerprint=fingerprint,
-        columns=columns,
+        columns=schema.columns,
         key=tuple(json.loads(shapes[0])) if shapes else (),
         first=tuple((topic, number, offset) for (topic, number), offset in sorted(places.items())),
-        problem=problem,
+        problem=schema.problem,
     )
 
 

@@ -6,7 +6,7 @@ profile and schemas, and the ends that keep transactions whole. `check` and `app
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -15,13 +15,13 @@ from pyspark.sql import DataFrame, SparkSession
 
 from lakehouse.config import SourceConfig
 from lakehouse.connectors import Connector
+from lakehouse.plan.batch import table_groups
 from lakehouse.plan.groups import Group
 from lakehouse.plan.offsets import LandedOffsets
 from lakehouse.plan.progress import Progress, limited, messages_between
 from lakehouse.plan.tables import TopicPartition
-from lakehouse.plan.types import Schema
 from lakehouse.spark.envelopes import parse, read_slice
-from lakehouse.spark.profile import load_schemas, profile
+from lakehouse.spark.profile import Schemas, load_schemas, profile
 from lakehouse.spark.redelivery import place_and_mark, suspect
 from lakehouse.spark.session import tune
 from lakehouse.spark.sql import all_of, any_of, in_partition
@@ -37,7 +37,7 @@ class Batch:
         envelopes: The rows parsed, cached, positions complete.
         all_groups: Their profile.
         groups: The profile of what is before `end`.
-        schemas: Fingerprint → schema.
+        schemas: Table → fingerprint → columns.
         landed: How far bronze goes.
         end: How far this batch may be applied.
         transactions: Why it ends there.
@@ -48,7 +48,7 @@ class Batch:
     envelopes: DataFrame
     all_groups: tuple[Group, ...]
     groups: tuple[Group, ...]
-    schemas: Mapping[int, Schema | None]
+    schemas: Schemas
     landed: LandedOffsets
     end: LandedOffsets
     transactions: TransactionCut
@@ -88,7 +88,10 @@ def open_batch(
     parsed = parse(messages, source, connector, topics).localCheckpoint(eager=False)
     groups = profile(parsed, since.position)
     placed = _place(spark, source, connector, parsed, groups, since)
-    cut = _cut(placed, source, connector, since, _stream_time(messages, until))
+    clock = _stream_time(messages, until)
+    cut = _cut(
+        placed, source, connector, since, clock, lambda: _earlier(spark, source, connector, since)
+    )
     end = limited(landed, cut.ends)
     inside = placed.where(before(end, cut.ends)) if cut.ends else placed
     final = profile(inside, since.position) if cut.ends else groups
@@ -97,7 +100,7 @@ def open_batch(
         envelopes=inside,
         all_groups=groups,
         groups=final,
-        schemas=load_schemas(messages, final),
+        schemas=load_schemas(messages, inside, table_groups(final, source), source),
         landed=landed,
         end=end,
         transactions=cut,
@@ -135,11 +138,26 @@ def _place(
 
 
 def _cut(
-    placed: DataFrame, source: SourceConfig, connector: Connector, since: Since, clock_ms: int
+    placed: DataFrame,
+    source: SourceConfig,
+    connector: Connector,
+    since: Since,
+    clock_ms: int,
+    earlier: Callable[[], DataFrame],
 ) -> TransactionCut:
     if not source.transactions.consistent or source.kafka.transactions is None:
         return TransactionCut()
-    return cut_transactions(placed, source, connector, since.position, clock_ms)
+    return cut_transactions(placed, source, connector, since.position, clock_ms, earlier)
+
+
+def _earlier(
+    spark: SparkSession, source: SourceConfig, connector: Connector, since: Since
+) -> DataFrame:
+    """The envelopes of everything that is landed and before the batch."""
+    offsets = since.progress.offsets
+    return parse(
+        read_slice(spark, source, Progress(), offsets), source, connector, sorted(offsets.topics)
+    )
 
 
 def _stream_time(messages: DataFrame, until: datetime | None) -> int:

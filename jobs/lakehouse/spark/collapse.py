@@ -35,7 +35,7 @@ def judge_events(rows: DataFrame, stored: DataFrame, barrier: str) -> DataFrame:
     same = "topic, partition, row_key, position, op, total_order, image_hash"
     nth = f"row_number() OVER (PARTITION BY {same} ORDER BY offset)"
     verdict = (
-        f"CASE WHEN size(bad) > 0 THEN {literal(QUARANTINED)} "
+        f"CASE WHEN reason IS NOT NULL THEN {literal(QUARANTINED)} "
         f"WHEN redelivered OR {older} OR ({repeats}) OR {nth} > 1 THEN {literal(SUPERSEDED)} "
         f"ELSE {literal(NEW)} END AS verdict"
     )

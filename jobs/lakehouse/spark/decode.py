@@ -27,6 +27,11 @@ def _cast(token: str, kind: ValueType) -> str:
     return token if kind.spark == "string" else f"try_cast({token} AS {kind.spark})"
 
 
+def _unsigned_bigint(token: str, kind: ValueType) -> str:
+    whole = f"if(number < 0, number + {_whole(str(2**64))}, number)"
+    return _let("number", f"try_cast({token} AS decimal(20,0))", f"CAST({whole} AS {kind.spark})")
+
+
 def _base64(token: str, _: ValueType) -> str:
     return f"try_to_binary({token}, 'base64')"
 
@@ -141,6 +146,7 @@ def _inner(kind: ValueType) -> ValueType:
 
 _DECODERS: Mapping[Kind, Callable[[str, ValueType], str]] = {
     Kind.CAST: _cast,
+    Kind.UNSIGNED: _unsigned_bigint,
     Kind.BASE64: _base64,
     Kind.DECIMAL: _decimal,
     Kind.VARIABLE_DECIMAL: _variable_decimal,

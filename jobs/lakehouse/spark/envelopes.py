@@ -88,7 +88,7 @@ def parse(
     payloads = whole.select(
         "*",
         _member("document", "payload", "variant").alias("wrapped"),
-        F.xxhash64(_member("document", "schema", "string")).alias("fingerprint"),
+        _member("document", "schema", "string").alias("row_schema"),
         F.coalesce(_member("key_document", "payload", "variant"), _whole("key_document")).alias(
             "key_payload"
         ),
@@ -96,39 +96,39 @@ def parse(
     fields = payloads.select(
         "*",
         _get("payload", "$.op", "string").alias("op"),
+        _get("payload", "$.tableChanges", "variant").isNotNull().alias("has_table_changes"),
         _get("payload", "$.source", _source_struct(connector)).alias("s"),
         _get("payload", "$.transaction", "struct<id:string,total_order:string>").alias("t"),
         _get("key_payload", "$", "map<string,string>").alias("key_tokens"),
     )
-    return _judge(_place(fields, connector), source)
+    return _judge(_place(fields, connector), source, connector)
 
 
 def _place(fields: DataFrame, connector: Connector) -> DataFrame:
     """Identity, position and transaction from the source block."""
-    digits = {
-        index: positions.field_digits(F.col("s").getField(field.path), field)
-        for index, field in enumerate(connector.position)
-    }
-    parts = [
-        positions.fixed_width(digits[index], field)
-        for index, field in enumerate(connector.position)
-    ]
-    numbers = [digits[index].try_cast("decimal(38,0)") for index in digits]
+    parts = [positions.field_text(F.col("s"), field) for field in connector.position]
     return fields.select(
         "*",
         *(F.col("s").getField(path).alias(name) for name, path in _IDENTITY.items()),
         F.concat_ws(".", *(F.col("s").getField(part) for part in connector.collection_parts)).alias(
             "collection"
         ),
+        _fingerprint().alias("fingerprint"),
         F.coalesce(F.col("s.snapshot"), F.lit("false")).alias("snapshot"),
         positions.join(_snapshot_parts(parts, connector)).alias("position"),
         _is_running(parts, connector).alias("running"),
-        F.greatest(*numbers).alias("high") if len(numbers) > 1 else numbers[0].alias("high"),
+        _high(connector).alias("high"),
         _transaction_id(F.col("t.id"), connector).alias("transaction"),
         F.col("t.total_order").try_cast("bigint").alias("total_order"),
         F.to_json(F.array_sort(F.map_keys("key_tokens"))).alias("key_fields"),
         F.col("s.ts_ms").try_cast("bigint").alias("source_ts_ms"),
     )
+
+
+def _fingerprint() -> Column:
+    """Of the schema; of the table where the message carries none."""
+    identity = F.xxhash64(*(F.col("s").getField(path) for path in _IDENTITY.values()))
+    return F.coalesce(F.expr("if(row_schema IS NOT NULL, xxhash64(row_schema), NULL)"), identity)
 
 
 def _snapshot_parts(parts: list[Column], connector: Connector) -> list[Column]:
@@ -156,16 +156,27 @@ def _is_running(parts: list[Column], connector: Connector) -> Column:
     return (F.col("op") != READ) & parts[0].isNull() & parts[1].isNotNull()
 
 
+def _high(connector: Connector) -> Column:
+    """The highest number of the position, where one may stand in for a commit part."""
+    if not connector.commit_may_be_null:
+        return F.lit(None).cast("decimal(38,0)")
+    digits = (positions.field_digits(F.col("s"), field) for field in connector.position)
+    return F.greatest(*(number.try_cast("decimal(38,0)") for number in digits))
+
+
 def _transaction_id(text: Column, connector: Connector) -> Column:
     if connector.transaction_separator is None:
         return text
     return F.substring_index(text, connector.transaction_separator, 1)
 
 
-def _judge(rows: DataFrame, source: SourceConfig) -> DataFrame:
+def _judge(rows: DataFrame, source: SourceConfig, connector: Connector) -> DataFrame:
     """What becomes of each message: control, quarantined with a reason, or a change event."""
     is_data = f"role = {literal(TopicRole.DATA)}"
-    is_message = f"op = {literal(MESSAGE)}"
+    other = f"NOT ({is_data}) OR op <=> {literal(MESSAGE)}"
+    if connector.schema_changes_in_data:
+        other += " OR (op IS NULL AND has_table_changes)"
+    tombstone = "value_null AND key IS NOT NULL"
     operations = ", ".join(map(literal, OPERATIONS))
     reasons = {
         "not_utf8": "NOT is_text",
@@ -174,8 +185,9 @@ def _judge(rows: DataFrame, source: SourceConfig) -> DataFrame:
         "unknown_operation": f"op NOT IN ({operations})",
         "no_source_block": "s IS NULL",
         "foreign_source": f"s.name IS NULL OR s.name != {literal(source.topic_prefix)}",
-        "no_identity": "table_name IS NULL",
-        "no_position": f"position IS NULL AND NOT running AND NOT ({is_message})",
+        "no_identity": "coalesce(table_name, '') = ''",
+        "no_position": "position IS NULL AND NOT running",
+        "bad_key": "key IS NOT NULL AND key_tokens IS NULL",
     }
     cases = " ".join(f"WHEN {test} THEN {literal(code)}" for code, test in reasons.items())
     return rows.selectExpr(
@@ -186,8 +198,9 @@ def _judge(rows: DataFrame, source: SourceConfig) -> DataFrame:
         "key",
         "value_null",
         "role",
-        f"CASE WHEN {is_data} AND NOT value_null THEN CASE {cases} END END AS reason",
-        f"coalesce(NOT ({is_data}) OR value_null OR {is_message}, false) AS control",
+        f"CASE WHEN {other} OR ({tombstone}) THEN NULL WHEN value_null THEN 'empty_message' "
+        f"{cases} END AS reason",
+        f"{other} OR ({tombstone}) AS control",
         "op",
         *_IDENTITY,
         "collection",

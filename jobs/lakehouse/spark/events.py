@@ -2,7 +2,7 @@
 
 In: the batch's envelopes and the table's plan. Out: one row per change event with `row_key` (text
 that names the key), `position`, `op`, the typed `image` in silver's columns, the columns whose
-unchanged large value the connector left out, and the columns that cannot be decoded.
+unchanged large value the connector left out, and why the event cannot be applied, if so.
 """
 
 from __future__ import annotations
@@ -27,6 +27,12 @@ _DELIVERY = ("redelivered", "total_order")
 # The placeholder is text, its bytes, or an array's only element.
 _PLACEHOLDERS = (PLACEHOLDER, PLACEHOLDER_BASE64, f'["{PLACEHOLDER}"]')
 _NO_NAMES = "CAST(array() AS array<string>)"
+_REASON = (
+    "CASE WHEN bad_key THEN 'bad_key' "
+    f"WHEN op != {literal(DELETE)} AND image_hash IS NULL THEN 'no_image' "
+    f"WHEN op != {literal(DELETE)} AND other_key THEN 'key_mismatch' "
+    "WHEN size(bad) > 0 THEN 'bad_value' END"
+)
 
 
 def table_rows(envelopes: DataFrame, plan: TablePlan) -> DataFrame:
@@ -34,7 +40,7 @@ def table_rows(envelopes: DataFrame, plan: TablePlan) -> DataFrame:
 
     Returns:
         `topic, partition, offset, position, op, snapshot, source_ts_ms, redelivered, total_order,
-        image_hash, row_key, key, image, unavailable, bad`.
+        image_hash, row_key, key, image, unavailable, bad, reason`; `bad` lists columns.
     """
     mine = envelopes.where(
         all_of((belongs_to(plan.identity), f"op != {literal(TRUNCATE)}", _in_plan(plan)))
@@ -69,6 +75,7 @@ def _decode_version(events: DataFrame, version: Version, plan: TablePlan) -> Dat
     typed = events.where(f"fingerprint = {version.fingerprint}").selectExpr(
         *_PLACE,
         *_DELIVERY,
+        "key_tokens",
         f"named_struct({', '.join(keys)}) AS key",
         f"try_variant_get(payload, '$.after', {literal(f'struct<{names}>')}) AS tokens",
     )
@@ -76,16 +83,19 @@ def _decode_version(events: DataFrame, version: Version, plan: TablePlan) -> Dat
         "*",
         f"if(op != {literal(DELETE)}, named_struct({', '.join(values)}), NULL) AS image",
     )
-    return decoded.selectExpr(
+    found = decoded.selectExpr(
         *_PLACE,
         *_DELIVERY,
-        "xxhash64(tokens) AS image_hash",
+        "if(tokens IS NOT NULL, xxhash64(tokens), NULL) AS image_hash",
         f"{key_text('key', plan.key)} AS row_key",
         "key",
         "image",
         f"{_unavailable(version, plan)} AS unavailable",
         f"{_undecodable(version, plan)} AS bad",
+        f"{any_of(_is_bad_key(by_name[name.lower()], name) for name in plan.key)} AS bad_key",
+        f"{any_of(_differs(name) for name in plan.key)} AS other_key",
     )
+    return found.selectExpr("*", f"{_REASON} AS reason").drop("bad_key", "other_key")
 
 
 def key_text(struct: str, names: tuple[str, ...]) -> str:
@@ -97,6 +107,18 @@ def key_text(struct: str, names: tuple[str, ...]) -> str:
 def _key_value(column: SchemaColumn, kind: str, name: str) -> str:
     value = decode(f"element_at(key_tokens, {literal(column.name)})", column.type)
     return f"{literal(name)}, CAST({value} AS {kind})"
+
+
+def _is_bad_key(column: SchemaColumn, name: str) -> str:
+    """Whether a column of the event key is there and gives no value."""
+    token = f"element_at(key_tokens, {literal(column.name)})"
+    return f"{token} IS NOT NULL AND key.{quote_ident(name)} IS NULL"
+
+
+def _differs(name: str) -> str:
+    """Whether the row image has another value in a column of the key than the event key."""
+    quoted = quote_ident(name)
+    return f"NOT (key.{quoted} <=> image.{quoted})"
 
 
 def _value(name: str, kind: str, by_name: dict[str, SchemaColumn], plan: TablePlan) -> str:

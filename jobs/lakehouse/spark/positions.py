@@ -1,12 +1,13 @@
 """Positions: from the fields of a source block to text whose order is the source's order.
 
-In: columns of text from the source block and the connector's position fields. Out: fixed-width
-decimal text, so that comparing text compares numbers. `messages.md` §3 gives each tuple.
+In: the source block as text and the connector's position fields. Out: text of fixed width, so that
+comparing text compares numbers. `messages.md` §3 gives each tuple.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import reduce
 
 import pyspark.sql.functions as F
 from pyspark.sql import Column
@@ -16,13 +17,38 @@ from lakehouse.connectors import Codec, PositionField
 SEPARATOR = "."
 
 
-def field_digits(text: Column, field: PositionField) -> Column:
-    """One position field as decimal digits; NULL where the field is absent or no number."""
-    return _CODECS[field.codec](text)
+def field_digits(block: Column, field: PositionField) -> Column:
+    """The digits of a field; NULL where it is absent or no number."""
+    return _CODECS[field.codec](block.getField(field.path))
+
+
+def field_text(block: Column, field: PositionField) -> Column:
+    """One position field as text whose order is the order of its numbers.
+
+    Args:
+        block: The source block, its fields as text.
+        field: Which of them, and how they become numbers.
+
+    Returns:
+        NULL where a field is no number or too long, and where one is absent that must be there.
+    """
+    texts = [block.getField(path) for path in field.paths]
+    found = [fixed_width(_CODECS[field.codec](text), field) for text in texts]
+    if len(found) == 1 and not field.optional:
+        return found[0]
+    value = found[0] if len(found) == 1 else F.greatest(*found)
+    if field.optional:
+        value = F.coalesce(value, lowest(field))
+    broken = [text.isNotNull() & part.isNull() for text, part in zip(texts, found, strict=True)]
+    return F.when(~reduce(Column.__or__, broken), value)
 
 
 def fixed_width(digits: Column, field: PositionField) -> Column:
     """Digits padded to the field's width; NULL for NULL and for a number that is too long."""
+    if field.codec is Codec.HEX_TEXT:
+        return digits
+    if field.codec is Codec.HEX:
+        return F.when(F.length(digits) == field.width, digits)
     return F.when(F.length(digits) <= field.width, F.lpad(digits, field.width, "0"))
 
 
@@ -47,6 +73,11 @@ def _digits(text: Column) -> Column:
     return F.when(text.rlike("^[0-9]{1,40}$"), text)
 
 
+def _hex(text: Column) -> Column:
+    digits = F.lower(F.replace(text, F.lit(":"), F.lit("")))
+    return F.when(text.rlike("^[0-9A-Fa-f]+(:[0-9A-Fa-f]+)*$"), digits)
+
+
 def _numbered_file(text: Column) -> Column:
     return _digits(F.substring_index(text, ".", -1))
 
@@ -63,4 +94,6 @@ _CODECS: Mapping[Codec, Callable[[Column], Column]] = {
     Codec.NUMBERED_FILE: _numbered_file,
     Codec.PAIR_FIRST: _pair(0),
     Codec.PAIR_SECOND: _pair(1),
+    Codec.HEX: _hex,
+    Codec.HEX_TEXT: _hex,
 }

@@ -1,26 +1,33 @@
 """The profile of a batch: bounded metadata that the driver plans with.
 
 In: parsed envelopes. Out: one `Group` per topic partition, table, schema version and outcome, and
-the schema texts of the versions. The number of groups grows with tables, not with messages.
+the columns of each version. The number of groups grows with tables, not with messages.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
 
 import orjson
 import pyspark.sql.functions as F
 from pyspark.sql import DataFrame
 
+from lakehouse.config import SourceConfig
+from lakehouse.connectors import CONNECTORS
 from lakehouse.envelope import TRUNCATE
 from lakehouse.errors import StepFailed
 from lakehouse.names import TableIdentity
 from lakehouse.plan.groups import Group
+from lakehouse.plan.row_schema import RowSchema, proven_schema, read_schema
 from lakehouse.plan.types import Schema
 from lakehouse.spark.redelivery import suspect
 from lakehouse.spark.sql import any_of, in_partition
 
+Schemas: TypeAlias = Mapping[TableIdentity, Mapping[int, RowSchema]]
+
 MAX_GROUPS = 100_000
+_IMAGES = "lakehouse_row_images"
 _KEYS = (
     "topic",
     "partition",
@@ -96,20 +103,44 @@ def _text(value: object) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def load_schemas(messages: DataFrame, groups: Iterable[Group]) -> dict[int, Schema | None]:
-    """The schema of each fingerprint, read from one message that carries it.
+def load_schemas(
+    messages: DataFrame,
+    envelopes: DataFrame,
+    tables: Mapping[TableIdentity, Sequence[Group]],
+    source: SourceConfig,
+) -> Schemas:
+    """The columns of each table's schema versions.
 
     Args:
         messages: Bronze rows of the batch.
-        groups: The batch's groups.
-
-    Returns:
-        Fingerprint → schema; None where the messages carry none.
+        envelopes: The same, parsed.
+        tables: The groups of each table.
+        source: Its connector and declared types.
     """
+    samples = _samples(messages, [group for mine in tables.values() for group in mine])
+    bare = [fingerprint for fingerprint, schema in samples.items() if schema is None]
+    proven = _proven(envelopes, bare) if bare else {}
+    connector = CONNECTORS[source.connector]
+    found: dict[TableIdentity, dict[int, RowSchema]] = {}
+    for identity, mine in tables.items():
+        options = source.table_options(identity).columns
+        declared = {name: column.type for name, column in options.items() if column.type}
+        for fingerprint in {group.fingerprint for group in mine if group.fingerprint is not None}:
+            schema = samples[fingerprint]
+            found.setdefault(identity, {})[fingerprint] = (
+                proven_schema(proven.get(fingerprint, {}), declared)
+                if schema is None
+                else read_schema(schema, connector, declared)
+            )
+    return found
+
+
+def _samples(messages: DataFrame, groups: Sequence[Group]) -> dict[int, Schema | None]:
+    """The schema of each fingerprint, from one message; None where the messages carry none."""
     samples = {
         group.fingerprint: (group.topic, group.partition, group.first_offset)
         for group in groups
-        if group.identity is not None and group.fingerprint is not None
+        if group.fingerprint is not None
     }
     wanted = any_of(
         f"{in_partition((topic, partition))} AND offset = {offset}"
@@ -124,3 +155,26 @@ def _schema(value: bytes) -> Schema | None:
     document = orjson.loads(value)
     schema = document.get("schema") if isinstance(document, dict) else None
     return schema if isinstance(schema, dict) else None
+
+
+def _proven(envelopes: DataFrame, fingerprints: Sequence[int]) -> dict[int, dict[str, str]]:
+    """What the row images of schema-less messages prove: fingerprint → column → kind of value."""
+    listed = ", ".join(map(str, fingerprints))
+    images = envelopes.where(f"reason IS NULL AND NOT control AND fingerprint IN ({listed})")
+    rows = images.selectExpr("fingerprint", f"{_image('after')} AS row").unionAll(
+        images.selectExpr("fingerprint", f"{_image('before')} AS row")
+    )
+    rows.createOrReplaceTempView(_IMAGES)
+    kinds = rows.sparkSession.sql(
+        "SELECT fingerprint, key AS name, schema_of_variant_agg(value) AS kind "
+        f"FROM {_IMAGES}, LATERAL variant_explode(row) WHERE row IS NOT NULL "
+        f"GROUP BY fingerprint, key LIMIT {MAX_GROUPS}"
+    )
+    found: dict[int, dict[str, str]] = {}
+    for row in sorted(kinds.collect(), key=lambda row: str(row["name"])):
+        found.setdefault(row["fingerprint"], {})[row["name"]] = row["kind"]
+    return found
+
+
+def _image(member: str) -> str:
+    return f"try_variant_get(payload, '$.{member}', 'variant')"

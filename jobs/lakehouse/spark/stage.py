@@ -26,6 +26,17 @@ MAX_QUARANTINED = 10_000
 
 
 @dataclass(frozen=True, slots=True)
+class BadEvent:
+    """A change event that cannot be applied, and the columns that cannot be decoded, if any."""
+
+    topic: str
+    partition: int
+    offset: int
+    reason: str
+    columns: str
+
+
+@dataclass(frozen=True, slots=True)
 class Staged:
     """What a batch did to one table.
 
@@ -36,9 +47,9 @@ class Staged:
         rows: Rows in the table afterwards.
         seen: Topic partition → events that staging looked at.
         superseded: Topic partition → events that were older than what is stored.
-        quarantined: Events whose values cannot be decoded.
+        quarantined: Topic partition → events that cannot be applied.
         unresolved: Columns whose unchanged value was nowhere to be found → rows.
-        bad: Topic, topic partition, offset and columns of the events that cannot be decoded.
+        bad: The quarantined events.
     """
 
     changed: bool
@@ -51,7 +62,7 @@ class Staged:
     superseded: Mapping[TopicPartition, int] = field(default_factory=dict)
     quarantined: Mapping[TopicPartition, int] = field(default_factory=dict)
     unresolved: Mapping[str, int] = field(default_factory=dict)
-    bad: tuple[tuple[str, int, int, str], ...] = ()
+    bad: tuple[BadEvent, ...] = ()
 
 
 def stage_table(work: Work, envelopes: DataFrame) -> Staged:
@@ -167,11 +178,13 @@ def _unresolved(folded: DataFrame) -> dict[str, int]:
     return {row["name"]: row["count"] for row in lacking.groupBy("name").count().collect()}
 
 
-def _bad(judged: DataFrame) -> tuple[tuple[str, int, int, str], ...]:
+def _bad(judged: DataFrame) -> tuple[BadEvent, ...]:
     rows = (
         judged.where(f"verdict = {literal(collapse.QUARANTINED)}")
-        .selectExpr("topic", "partition", "offset", "array_join(bad, ', ') AS columns")
+        .selectExpr("topic", "partition", "offset", "reason", "array_join(bad, ', ') AS columns")
         .limit(MAX_QUARANTINED)
         .collect()
     )
-    return tuple((r["topic"], r["partition"], r["offset"], r["columns"]) for r in rows)
+    return tuple(
+        BadEvent(r["topic"], r["partition"], r["offset"], r["reason"], r["columns"]) for r in rows
+    )

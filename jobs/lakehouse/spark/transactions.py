@@ -7,18 +7,30 @@ The BEGIN's offset in the transaction metadata topic is a transaction's place in
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 import pyspark.sql.functions as F
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Row
 
 from lakehouse.config import SourceConfig, TopicRole, topic_role
 from lakehouse.connectors import Connector
 from lakehouse.envelope import BEGIN, END
 from lakehouse.names import sanitised_topic
+from lakehouse.spark.sql import literal
 
 _FINDINGS_SHOWN = 20
+_EVENT = (
+    "topic",
+    "partition",
+    "offset",
+    "position",
+    "redelivered",
+    "transaction",
+    "collection",
+    "total_order",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +56,7 @@ def cut_transactions(
     connector: Connector,
     applied_position: str,
     stream_time_ms: int,
+    earlier: Callable[[], DataFrame],
 ) -> TransactionCut:
     """Find the first transaction that is not whole, and what stands behind it.
 
@@ -53,25 +66,30 @@ def cut_transactions(
         connector: How transaction ids compare.
         applied_position: Highest position of the newest cut; events up to it are redeliveries.
         stream_time_ms: The source's clock, in milliseconds since the epoch.
+        earlier: The envelopes before the batch; asked only when events seem to be missing, since
+            a restarted connector may send the last events of a transaction alone, and its END.
     """
     marks = _marks(envelopes, connector).cache()
     try:
-        events = _events(envelopes, applied_position)
-        states = _states(marks, events, _ingested(marks, source), stream_time_ms, source).cache()
-        summary = states.agg(
-            F.min(F.when(~F.col("whole"), F.col("order"))).alias("first"),
-            F.count(F.when(F.col("whole"), 1)).alias("whole"),
-            F.count(F.when(~F.col("whole"), 1)).alias("waiting"),
-        ).first()
-        first = summary["first"] if summary else None
-        ends = _ends(events, states, first)
+        events = _events(envelopes)
+        fresh = events.where(_is_fresh(applied_position))
+        judge = partial(_states, marks, fresh, _ingested(marks, source), stream_time_ms, source)
+        states = judge(events).cache()
+        summary = _summary(states)
+        if summary["short"]:
+            short = F.broadcast(states.where("short").select("transaction"))
+            landed = _events(earlier()).join(short, "transaction", "left_semi")
+            states = judge(events.unionByName(landed, allowMissingColumns=True)).cache()
+            summary = _summary(states)
+        first = summary["first"]
+        ends = _ends(fresh, states, first)
         if first is not None and source.kafka.transactions is not None:
             ends[(source.kafka.transactions, 0)] = int(first)
         odd = states.where("whole and odd is not null").limit(_FINDINGS_SHOWN).collect()
         return TransactionCut(
             ends,
-            int(summary["whole"]) if summary else 0,
-            int(summary["waiting"]) if summary else 0,
+            int(summary["whole"]),
+            int(summary["waiting"]),
             tuple(f"transaction {row['transaction']}: {row['odd']}" for row in odd),
         )
     finally:
@@ -95,16 +113,26 @@ def _marks(envelopes: DataFrame, connector: Connector) -> DataFrame:
     return payload.withColumn("transaction", identity)
 
 
-def _events(envelopes: DataFrame, applied_position: str) -> DataFrame:
-    """Change events of transactions that are not applied yet."""
-    fresh = (F.col("position") > applied_position) if applied_position else F.lit(True)
-    return envelopes.where(
-        F.col("transaction").isNotNull()
-        & F.col("reason").isNull()
-        & ~F.col("control")
-        & ~F.col("redelivered")
-        & fresh
-    ).select("topic", "partition", "offset", "transaction", "collection", "total_order")
+def _summary(states: DataFrame) -> Row:
+    counted = states.agg(
+        F.min(F.when(~F.col("whole"), F.col("order"))).alias("first"),
+        F.count_if(F.col("whole")).alias("whole"),
+        F.count_if(~F.col("whole")).alias("waiting"),
+        F.count_if(F.col("short")).alias("short"),
+    )
+    return counted.collect()[0]
+
+
+def _events(envelopes: DataFrame) -> DataFrame:
+    """Change events of transactions."""
+    readable = "transaction IS NOT NULL AND reason IS NULL AND NOT control"
+    known = [name for name in _EVENT if name in envelopes.columns]
+    return envelopes.where(readable).select(*known)
+
+
+def _is_fresh(applied_position: str) -> str:
+    """Whether an event is not applied yet."""
+    return f"NOT redelivered AND position > {literal(applied_position)}"
 
 
 def _ingested(marks: DataFrame, source: SourceConfig) -> list[str]:
@@ -120,20 +148,30 @@ def _ingested(marks: DataFrame, source: SourceConfig) -> list[str]:
 
 def _states(
     marks: DataFrame,
-    events: DataFrame,
+    fresh: DataFrame,
     ingested: list[str],
     stream_time_ms: int,
     source: SourceConfig,
+    events: DataFrame,
 ) -> DataFrame:
-    """Each transaction of the batch: `transaction, order, whole, odd`."""
+    """Each transaction of the batch: `transaction, order, whole, odd, short`.
+
+    Args:
+        marks: BEGIN and END.
+        fresh: Events that are not applied yet: later ones tell that missing ones never come.
+        ingested: Data collections that this source lands.
+        stream_time_ms: The source's clock.
+        source: Its timeout.
+        events: What has landed of the transactions, also earlier and repeatedly.
+    """
     known = marks.groupBy("transaction").agg(
         F.min("offset").alias("order"),
         F.min("ts_ms").alias("began_ms"),
         F.max(F.when(F.col("status") == END, F.col("offset"))).alias("end"),
     )
     last_begin = marks.agg(F.max(F.when(F.col("status") == BEGIN, F.col("offset"))).alias("last"))
-    ordered = events.join(known.select("transaction", "order"), "transaction", "left")
-    landed = ordered.groupBy("transaction", "collection").agg(
+    ordered = fresh.join(known.select("transaction", "order"), "transaction", "left")
+    landed = events.groupBy("transaction", "collection").agg(
         F.countDistinct("total_order").alias("landed")
     )
     newest = ordered.groupBy("collection").agg(
@@ -171,7 +209,13 @@ def _states(
     return (
         known.join(short, "transaction", "left")
         .crossJoin(last_begin)
-        .select("transaction", "order", odd.alias("odd"), (whole | odd.isNotNull()).alias("whole"))
+        .select(
+            "transaction",
+            "order",
+            odd.alias("odd"),
+            (whole | odd.isNotNull()).alias("whole"),
+            F.col("overtaken").isNotNull().alias("short"),
+        )
     )
 
 

@@ -15,7 +15,7 @@ from typing import cast
 
 import pyspark.sql.functions as F
 
-from lakehouse.connectors import find_connector
+from lakehouse.connectors import CONNECTORS
 from lakehouse.names import silver_names
 from lakehouse.plan.batch import TableFacts, plan_table, silver_identifier, table_groups
 from lakehouse.plan.conservation import Law, balance, pending_of, to_json_counts
@@ -43,10 +43,9 @@ def run(context: StepContext) -> StepOutcome:
     """Stage what is landed and not applied.
 
     Raises:
-        UnsupportedConnector: Apply does not know the connector's rules.
         Superseded: Another run holds the lease.
     """
-    connector = find_connector(context.source.connector)
+    connector = CONNECTORS[context.source.connector]
     leases = Leases(context.ledger.catalog, context.source.name)
     token = leases.take(context.run_id)
     with leases.held(token, context.run_id, lone_step=context.lone_step) as check:
@@ -93,7 +92,7 @@ def _plans(work: Applying) -> list[TablePlan]:
             holds=held.get(identity, {}),
         )
         key = source.table_options(identity).key
-        plans.append(plan_table(identity, mine, work.batch.schemas, facts, key))
+        plans.append(plan_table(identity, mine, work.batch.schemas[identity], facts, key))
     return plans
 
 

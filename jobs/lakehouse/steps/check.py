@@ -14,9 +14,10 @@ from pyspark.sql import DataFrame
 
 from expectations import SUITES
 from lakehouse.config import TopicRole
-from lakehouse.connectors import find_connector
+from lakehouse.connectors import CONNECTORS
 from lakehouse.errors import StepFailed
 from lakehouse.names import TableIdentity, silver_names
+from lakehouse.plan.batch import table_groups
 from lakehouse.plan.handover import published_names, start_of_batch
 from lakehouse.plan.progress import messages_between
 from lakehouse.plan.records import RESULTS, SCHEMA_VERSIONS, SchemaVersionRow
@@ -45,7 +46,6 @@ def run(context: StepContext) -> StepOutcome:
     """Judge what landed.
 
     Raises:
-        UnsupportedConnector: The connector's messages cannot be read yet.
         StepFailed: The schema change topic is larger than any that a source has.
     """
     # Validation needs it soon; check itself only where schema change events landed.
@@ -71,7 +71,7 @@ def run(context: StepContext) -> StepOutcome:
 def _read(context: StepContext) -> LandedSchemas:
     """Parse the batch once; the cache is left for `apply`, whose plan is the same."""
     source, spark = context.source, context.spark
-    connector = find_connector(source.connector)
+    connector = CONNECTORS[source.connector]
     cut = context.ledger.newest_cut(source.name)
     start = start_of_batch(cut)
     end = Bronze(source.name, context.ledger).landed(spark)
@@ -82,10 +82,8 @@ def _read(context: StepContext) -> LandedSchemas:
     messages = read_slice(spark, source, start, end)
     envelopes = parse(messages, source, connector, sorted(end.topics)).persist()
     groups = profile(envelopes)
-    versions = batch_versions(
-        (g for g in groups if g.identity is None or not source.is_control_table(g.identity)),
-        load_schemas(messages, groups),
-    )
+    mine = table_groups(groups, source)
+    versions = batch_versions(mine, load_schemas(messages, envelopes, mine, source))
     published = published_names(cut)
     names = silver_names(
         [*versions, *published],

@@ -20,10 +20,10 @@ from lakehouse.plan.tables import TopicPartition
 from lakehouse.spark.batch import Batch
 from lakehouse.spark.events import belongs_to
 from lakehouse.spark.sql import all_of, in_partition
-from lakehouse.spark.stage import MAX_QUARANTINED, Staged
+from lakehouse.spark.stage import MAX_QUARANTINED, BadEvent, Staged
 from lakehouse.steps.context import StepContext
 
-WRONG_TOPIC, BAD_VALUE = "wrong_topic", "bad_value"
+WRONG_TOPIC = "wrong_topic"
 Place = tuple[str, int, int]
 
 
@@ -43,9 +43,9 @@ def quarantine(
         **_unreadable(batch),
         **_strays(batch, foreign),
         **{
-            (topic, partition, offset): (name, BAD_VALUE, f"columns {columns}")
+            (bad.topic, bad.partition, bad.offset): (name, bad.reason, _detail(bad))
             for name, table in staged.items()
-            for topic, partition, offset, columns in table.bad
+            for bad in table.bad
         },
     }
     if len(found) > MAX_QUARANTINED:
@@ -58,6 +58,10 @@ def quarantine(
     for group in foreign:
         counts[(group.topic, group.partition)] += group.count
     return dict(counts)
+
+
+def _detail(bad: BadEvent) -> str:
+    return f"columns {bad.columns}" if bad.columns else ""
 
 
 def _unreadable(batch: Batch) -> dict[Place, tuple[str, str, str]]:

@@ -1,0 +1,22 @@
+"""Db2: ordered by (commit LSN, change LSN), which read events lack.
+
+https://debezium.io/documentation/reference/stable/connectors/db2.html ("source")
+"""
+
+from lakehouse.connectors.base import SCHEMA_TABLE, Codec, Connector, PositionField
+
+# 16 bytes, written as groups of 8, 8 and 16 hexadecimal digits.
+_LSN_WIDTH = 32
+
+DB2 = Connector(
+    name="db2",
+    identity_parts=SCHEMA_TABLE,
+    collection_parts=("schema", "table"),
+    position=(
+        PositionField("commit_lsn", Codec.HEX, _LSN_WIDTH),
+        PositionField("change_lsn", Codec.HEX, _LSN_WIDTH, optional=True),
+    ),
+    commit_fields=1,
+    # END comes with the next transaction.
+    timeout="2m",
+)

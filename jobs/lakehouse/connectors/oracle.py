@@ -1,0 +1,24 @@
+"""Oracle: ordered by (SCN of the commit, index in the transaction, XStream's LCR position).
+
+A row change has the SCN of the change in `scn` and that of its commit in `commit_scn`; a truncate
+has what an earlier transaction left in `commit_scn`; a read event has `scn` alone. The larger of
+the two is the commit's. XStream numbers changes by LCR position, LogMiner by `txSeq`.
+https://debezium.io/documentation/reference/stable/connectors/oracle.html ("source")
+"""
+
+from lakehouse.connectors.base import SCHEMA_TABLE, Codec, Connector, PositionField
+
+# Decimal text without a bound; 38 digits are more than any SCN of 64 bits has.
+_SCN_WIDTH = 38
+
+ORACLE = Connector(
+    name="oracle",
+    identity_parts=SCHEMA_TABLE,
+    collection_parts=("db", "schema", "table"),
+    position=(
+        PositionField("scn", Codec.INTEGER, _SCN_WIDTH, other="commit_scn"),
+        PositionField("txSeq", Codec.INTEGER, 20, optional=True),
+        PositionField("lcr_position", Codec.HEX_TEXT, 0, optional=True),
+    ),
+    commit_fields=1,
+)

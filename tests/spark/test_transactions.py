@@ -1,0 +1,52 @@
+"""Whole transactions, when a connector sends parts of them again."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.debezium import Postgres, Table, column
+from tests.support.runs import Runs, laws_hold, open_runs
+
+ORDERS = Table("orders", [column("id", "int32", optional=False), column("name", "string")])
+
+
+@pytest.fixture
+def runs(spark, settings, tmp_path, request) -> Runs:
+    name = request.function.__name__.removeprefix("test_")[:40]
+    return open_runs(spark, settings, tmp_path, name)
+
+
+def row(number: int, name: str) -> dict[str, object]:
+    return {"id": number, "name": name}
+
+
+def test_the_rest_of_a_published_transaction_that_comes_again_holds_nothing_back(runs: Runs):
+    connector = Postgres(runs.source.name)
+    connector.transact((ORDERS, "c", None, row(1, "a")), (ORDERS, "c", None, row(2, "b")))
+    runs.run(connector)
+
+    again = [m for m in connector.messages if '"id":2' in str(m["key"]) or "END" in str(m["value"])]
+    begin = connector.messages[0]
+    for message in (begin, *again):
+        connector.send_raw(str(message["topic"]), str(message["key"]), str(message["value"]))
+    connector.transact((ORDERS, "u", row(2, "b"), row(2, "c")))
+    outcomes = runs.run(connector)
+
+    assert laws_hold(outcomes["apply"])
+    assert "0 messages wait" in outcomes["apply"].message
+    assert runs.rows("orders", "id", "name") == [(1, "a"), (2, "c")]
+
+
+def test_a_transaction_whose_first_events_landed_before_is_whole_with_its_last(runs: Runs):
+    connector = Postgres(runs.source.name)
+    connector.transact((ORDERS, "c", None, row(1, "a")))
+    connector.transact(
+        (ORDERS, "u", row(1, "a"), row(1, "b")), (ORDERS, "c", None, row(2, "b")), end=False
+    )
+    runs.run(connector)
+    assert runs.rows("orders", "id", "name") == [(1, "a")]
+
+    connector.finish("public.orders", 2)
+    outcomes = runs.run(connector)
+    assert laws_hold(outcomes["apply"])
+    assert runs.rows("orders", "id", "name") == [(1, "b"), (2, "b")]
