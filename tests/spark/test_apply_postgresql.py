@@ -158,8 +158,12 @@ def test_unreadable_messages_are_quarantined_and_the_rest_is_published(
     }
     for value in bad:
         pg.send_raw(topic, '{"payload":{"id":9}}', value)
-    broken = {**order(5, "five"), "id": "not a number"}
-    pg.transact((head, "c", None, broken), (head, "c", None, order(6, "six")))
+    no_number, no_amount = {**order(5, "five"), "id": "x"}, {**order(5, "five"), "amount": "?"}
+    pg.transact(
+        (head, "c", None, no_number),
+        (head, "c", None, no_amount),
+        (head, "c", None, order(6, "six")),
+    )
 
     outcome = runs.run(pg)
 
@@ -167,4 +171,4 @@ def test_unreadable_messages_are_quarantined_and_the_rest_is_published(
     assert runs.rows("orders", "id", "note") == [(1, "one"), (6, "six")]
     rows = runs.context().ledger.rows(QUARANTINE, source="pgbad")
     reasons = [row.reason for row in sorted(rows, key=lambda row: row.offset)]
-    assert reasons == [*bad.values(), "bad_value"]
+    assert reasons == [*bad.values(), "bad_key", "bad_value"]
