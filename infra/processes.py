@@ -98,6 +98,19 @@ def stack_pids(stack_id: str, server: str | None = None) -> set[int]:
     return {pid for pid in _all_pids() - own if marks <= set(_environment(pid))}
 
 
+def session_pids(servers: Iterable[ProcessRecord]) -> set[int]:
+    """The processes of the sessions that were begun for servers, also when these are gone.
+
+    Airflow's workers overwrite their environment with their title and outlive the scheduler until
+    their task ends. While a session has members its number is no other process's; a leader that
+    started at another time is a stranger.
+    """
+    sessions = {
+        str(server.pid) for server in servers if _started(server.pid) in (None, server.started)
+    }
+    return _living({pid for pid in _all_pids() if sessions & set(_stat(pid)[3:4])})
+
+
 def pids_in_folder(folder: Path, program: str) -> set[int]:
     """The processes of a program that work in this folder.
 
@@ -134,14 +147,15 @@ def end_processes(
         stop_signal: What the servers take as the request to end.
         grace_s: How long to wait before SIGKILL.
     """
-    for record in records:
+    servers = tuple(records)
+    for record in servers:
         if is_running(record):
             _send(record.pid, stop_signal, group=True)
-    for pid in marked():
+    for pid in marked() | session_pids(servers):
         _send(pid, stop_signal)
 
     def leftovers() -> set[int]:
-        return marked() | strays()
+        return marked() | strays() | session_pids(servers)
 
     _wait_gone(leftovers, grace_s)
     # Killed in rounds: a dying process may have started another one meanwhile.

@@ -83,6 +83,7 @@ class Demo:
         Returns:
             Whether all runs published, every table is equal and every message has its place.
         """
+        self.say(f"runs of phase {phase} triggered; Spark starts in each, which takes a while")
         triggered = [api.trigger(f"ingest_{name}", f"demo_{phase}") for name in SOURCES]
         ended = {run.dag_id: run for run in api.await_end(triggered, self.say)}
         self._runs = {name: ended[f"ingest_{name}"] for name in SOURCES}

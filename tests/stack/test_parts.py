@@ -19,6 +19,7 @@ from infra.processes import (
     end_processes,
     exit_code,
     is_running,
+    session_pids,
     stack_pids,
     start_process,
 )
@@ -90,6 +91,19 @@ def test_descendants_in_sessions_of_their_own_end_with_their_server(home: StackH
         assert is_running(record)
     end(home, record)
     assert stack_pids(home.stack_id()) == set()
+
+
+def test_a_descendant_that_lost_its_mark_and_outlives_its_server_ends_too(home: StackHome):
+    # As Airflow's workers: another title in place of the environment, a group of their own.
+    worker = "env -i sh -c 'trap \"\" TERM; echo ready; while :; do sleep 0.1; done'"
+    record = sleeper(home, "airflow_scheduler", f"set -m; {worker} & wait")
+    while "ready" not in home.log("airflow_scheduler").read_text():
+        assert is_running(record)
+    workers = session_pids([record]) - stack_pids(home.stack_id())
+    assert workers
+    end(home, record, grace_s=0.3)
+    assert session_pids([record]) == set()
+    assert session_pids([ProcessRecord("kafka", os.getpid(), 1)]) == set()
 
 
 def test_a_process_that_ignores_the_request_is_killed(home: StackHome):
