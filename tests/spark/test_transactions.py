@@ -1,4 +1,4 @@
-"""Whole transactions, when a connector sends parts of them again."""
+"""Transactions that are sent in parts, sent again, or open while a snapshot is taken."""
 
 from __future__ import annotations
 
@@ -50,3 +50,16 @@ def test_a_transaction_whose_first_events_landed_before_is_whole_with_its_last(r
     outcomes = runs.run(connector)
     assert laws_hold(outcomes["apply"])
     assert runs.rows("orders", "id", "name") == [(1, "b"), (2, "b")]
+
+
+def test_what_a_transaction_that_was_open_at_the_snapshot_changed_is_newer(runs: Runs):
+    connector = Postgres(runs.source.name)
+    connector.snapshot(ORDERS, [row(1, "a"), row(2, "b"), row(3, "c")])
+    connector.lsn -= 500
+    connector.transact((ORDERS, "d", row(1, "a"), None), (ORDERS, "u", row(2, "b"), row(2, "d")))
+    assert laws_hold(runs.run(connector)["apply"])
+    assert runs.rows("orders", "id", "name") == [(2, "d"), (3, "c")]
+    connector.lsn = connector.last_commit = 1100  # It committed after the snapshot.
+    connector.transact((ORDERS, "u", row(3, "c"), row(3, "e")))
+    assert laws_hold(runs.run(connector)["apply"])
+    assert runs.rows("orders", "id", "name") == [(2, "d"), (3, "e")]

@@ -135,17 +135,19 @@ def _snapshot_parts(parts: list[Column], connector: Connector) -> list[Column]:
     """The position's parts, with the rules for read events.
 
     A read event of an incremental snapshot counts by its commit part alone. Where the commit part
-    may be null, a read event stands at its own position in both parts.
+    may be null, every read event does, its own position standing in: the changes of a transaction
+    that was open at the snapshot carry lower numbers and no commit part, and are newer.
     """
     is_read = F.col("op") == READ
     incremental = is_read & (F.col("s.snapshot") == INCREMENTAL)
+    by_commit = is_read if connector.commit_may_be_null else incremental
     placed = list(parts)
     if connector.commit_may_be_null:
         own = F.when(is_read, F.coalesce(parts[0], parts[1])).otherwise(parts[0])
         placed[0] = own
     for index in range(connector.commit_fields, len(parts)):
         field = connector.position[index]
-        placed[index] = F.when(incremental, positions.lowest(field)).otherwise(parts[index])
+        placed[index] = F.when(by_commit, positions.lowest(field)).otherwise(parts[index])
     return placed
 
 
