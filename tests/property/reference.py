@@ -1,0 +1,188 @@
+"""A reference applier: Kafka messages in, the rows of the source at each cut out.
+
+Written from `design.md` §3 and `messages.md` §2-§4 alone, it shares no line with the product and
+can judge it. It knows integers, text and null. "Choice" marks what the contract leaves open.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
+
+from tests.support.archives import Message
+
+Position = tuple[tuple, ...]  # The commit part, then what orders changes inside of a commit.
+Row = dict[str, object]  # Without nulls: an absent column is null.
+Tables = dict[tuple, dict[tuple, Row]]
+UNAVAILABLE = "__debezium_unavailable_value"
+
+
+class Version(NamedTuple):
+    """What is kept for a key: its position and its row, or None as delete mark."""
+
+    position: Position = ()
+    row: Row | None = None
+
+
+class Event(NamedTuple):
+    """One change event; `place` is its transaction and total order, `mark` says a redelivery."""
+
+    table: tuple
+    key: tuple
+    op: str
+    after: Row
+    position: Position
+    place: tuple[str | None, int]
+    mark: tuple
+
+
+def _integers(*values: object) -> tuple[int, ...]:
+    """Numbers of any length; nulls, which are always the last ones, then sort first."""
+    return tuple(int(str(value)) for value in values if value is not None)
+
+
+def _hex(*values: str | None) -> tuple[int, ...]:
+    return tuple(int(value.replace(":", ""), 16) for value in values if value is not None)
+
+
+def _lsns(source: Mapping) -> Position:
+    return tuple(_integers(lsn) for lsn in json.loads(source["sequence"]))
+
+
+POSITIONS: dict[str, Callable[[Mapping], Position]] = {
+    "db2": lambda s: (_hex(s["commit_lsn"]), _hex(s["change_lsn"])),
+    "mariadb": lambda s: (_integers(s["file"].rpartition(".")[2], s["pos"]), ()),
+    "mysql": lambda s: (_integers(s["file"].rpartition(".")[2], s["pos"]), _integers(s["row"])),
+    "oracle": lambda s: ((max(_integers(s["scn"], s["commit_scn"])),), _integers(s["txSeq"])),
+    "postgresql": _lsns,
+    "sqlserver": lambda s: (
+        _hex(s["commit_lsn"]),
+        _hex(s["change_lsn"]) + _integers(s["event_serial_no"]),
+    ),
+    "ticdc": lambda s: (_integers(s["commit_ts"]), ()),
+}
+
+
+class Reference:
+    """Applies batches; a batch may hold messages that were given before."""
+
+    def __init__(self, connector: str) -> None:
+        self.connector = connector
+        self.tables: dict[tuple, dict[tuple, Version]] = defaultdict(dict)
+        self.barriers: dict[tuple, Position] = {}
+        self.landed: dict[tuple[str, int], int] = defaultdict(int)  # → the next offset.
+        self.highest: dict[tuple[str, int], int] = defaultdict(int)  # → PostgreSQL's largest LSN.
+        self.waiting: dict[tuple[str, int], deque[Event]] = defaultdict(deque)
+        self.begun: dict[str, None] = {}
+        self.announced: dict[str, int] = {}  # Transaction → events that its END counts.
+        self.arrived: dict[str, set[int]] = defaultdict(set)  # Transaction → its events landed.
+        self.whole: set[str | None] = {None}
+        self.marks: set[tuple] = set()
+        self.done: dict[tuple[str | None, int], Row | None] = {}  # Place → the row it removed.
+
+    def apply(self, batch: Iterable[Message]) -> Tables:
+        """The rows that exist after one more batch; tables without rows are left out."""
+        for message in batch:
+            if message.offset >= self.landed[message.topic, message.partition]:
+                self.landed[message.topic, message.partition] = message.offset + 1
+                if message.value is not None:  # Tombstones say what their delete event said.
+                    document = json.loads(message.value)
+                    self.land(message, document.get("payload", document))
+        self.release()
+        rows = {t: {k: v.row for k, v in keys.items() if v.row} for t, keys in self.tables.items()}
+        return {table: live for table, live in rows.items() if live}
+
+    def land(self, message: Message, payload: dict) -> None:
+        """Note a transaction's bounds, or queue an event; everything else is control."""
+        if payload.get("status") == "END":
+            # All its data collections are ingested here, so that their total is enough.
+            self.announced[self.transaction_id(payload["id"])] = payload["event_count"]
+        elif payload.get("status") == "BEGIN":
+            self.begun[self.transaction_id(payload["id"])] = None
+        elif str(payload.get("ddl")).startswith("TRUNCATE") and self.connector == "ticdc":
+            self.queue(message, payload | {"op": "t"})
+        elif payload.get("op") in {"c", "r", "u", "d", "t"}:
+            self.queue(message, payload)
+
+    def transaction_id(self, ident: str) -> str:
+        return ident.partition(":")[0] if self.connector == "postgresql" else ident
+
+    def queue(self, message: Message, payload: Mapping) -> None:
+        source, op, after = payload["source"], payload["op"], payload.get("after") or {}
+        block = payload.get("transaction") or {"id": None, "total_order": 0}
+        name = block["id"] and self.transaction_id(block["id"])
+        self.arrived[name].add(block["total_order"])
+        table = source["db"], source.get("schema"), source["table"]
+        key = (
+            tuple(json.loads(message.key)["payload"].values()) if op != "t" and message.key else ()
+        )
+        position = self.position(message, payload)
+        # Choice: (txId, lsn, op, key) tells each redelivery of a streamed PostgreSQL event, also
+        # where `sequence[0]` is not null: null or not depends on where the connector restarted.
+        streamed = "lsn" in source and op != "r"
+        same = (source["txId"], source["lsn"]) if streamed else (position, str(after))
+        mark = (table, key, op, same, block["total_order"])
+        place = name, block["total_order"]
+        event = Event(table, key, op, after, position, place, mark)
+        self.waiting[message.topic, message.partition].append(event)
+
+    def position(self, message: Message, payload: Mapping) -> Position:
+        commit, rest = POSITIONS[self.connector](payload["source"])
+        where = message.topic, message.partition
+        before = self.highest[where]
+        self.highest[where] = max((before, *commit, *rest))
+        if not commit:  # PostgreSQL, where it is never "first".
+            commit = rest if payload["op"] == "r" else (max(before, *rest),)
+        # Choice: of a snapshot's `r` too only the commit part counts. With (own, own) a change of
+        # a transaction that was open at the snapshot, whose LSN is lower, would be lost.
+        return commit, () if payload["op"] == "r" else rest
+
+    def release(self) -> None:
+        """Apply what is not held, each topic partition in its order."""
+        for name in self.begun:  # A cut is a prefix: it stops at the first incomplete one.
+            if len(self.arrived[name]) < self.announced.get(name, 1 << 62):
+                break
+            self.whole.add(name)
+        queues, count = self.waiting.values(), -1
+        while count != (count := sum(map(len, queues))):
+            for queue in queues:
+                while queue and self.ready(queue[0]):
+                    self.change(queue.popleft())
+
+    def ready(self, event: Event) -> bool:
+        """Whether its transaction is whole and, for a moved large value, the old row is known."""
+        moved = event.op == "c" and UNAVAILABLE in event.after.values()
+        transaction, order = event.place
+        return transaction in self.whole and (not moved or (transaction, order - 1) in self.done)
+
+    def change(self, event: Event) -> None:
+        """Apply one event, unless it is a redelivery or superseded."""
+        keys, barrier = self.tables[event.table], self.barriers.get(event.table, ())
+        stored = keys.get(event.key, Version())
+        repeated = event.mark in self.marks
+        self.marks.add(event.mark)
+        if not repeated and event.op == "t":
+            self.truncate(event)
+        elif not repeated and event.position >= max(stored.position, barrier):
+            self.done[event.place] = stored.row
+            keys[event.key] = Version(event.position, self.image(event, stored.row or {}))
+        self.done.setdefault(event.place, None)
+
+    def truncate(self, event: Event) -> None:
+        """A barrier by position: offsets of several topic partitions have no order."""
+        keys = self.tables[event.table]
+        self.barriers[event.table] = max(event.position, self.barriers.get(event.table, ()))
+        for key, version in keys.items():
+            if version.position < event.position:
+                keys[key] = Version(version.position)
+
+    def image(self, event: Event, stored: Row) -> Row | None:
+        """The new row, with large values from the old one, or from the old key's."""
+        if event.op == "d":
+            return None
+        transaction, order = event.place
+        old = (self.done.get((transaction, order - 1)) if event.op == "c" else stored) or {}
+        row = {c: old.get(c) if v == UNAVAILABLE else v for c, v in event.after.items()}
+        return {column: value for column, value in row.items() if value is not None}
