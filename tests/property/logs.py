@@ -130,14 +130,17 @@ class Db2Log(Log):
 
     def place(self, transaction: Transaction, knobs: Knobs) -> Placed:
         self.number += 10
-        changes = self.changes(transaction.changes, knobs)
+        fields = tuple(self.changes(transaction.changes, knobs))
         commit = self.lsn(0xFF)
-        fields = tuple({"commit_lsn": commit} | change for change in changes)
         return Placed(commit, commit, (commit,) * len(fields), fields)
 
     def changes(self, changes: Sequence[Change], _: Knobs) -> list[Fields]:
         """The fields of each change inside of the commit."""
-        return [{"change_lsn": self.lsn(index + 1)} for index, _ in enumerate(changes)]
+        commit = self.lsn(0xFF)
+        return [
+            {"change_lsn": self.lsn(index + 1), "commit_lsn": commit}
+            for index, _ in enumerate(changes)
+        ]
 
     def lsn(self, part: int) -> str:
         """An LSN of the current transaction."""
@@ -157,7 +160,8 @@ class SqlServerLog(Db2Log):
             if not knobs.group or not lsn:
                 serial, lsn = 0, self.lsn(index + 1)
             serial += 2 if change.kind in "uk" else 1  # An update has two images.
-            found.append({"change_lsn": lsn, "event_serial_no": serial})
+            lsns: Fields = {"change_lsn": lsn, "commit_lsn": self.lsn(0xFF)}
+            found.append(lsns | {"event_serial_no": serial})
         return found
 
     def window(self, fields: Fields, _following: Fields, index: int) -> Fields:

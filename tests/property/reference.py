@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from tests.property.positions import POSITIONS, Position
 from tests.support.archives import Message
 
-Position = tuple[tuple, ...]  # The commit part, then what orders changes inside of a commit.
 Row = dict[str, object]  # Without nulls: an absent column is null.
 Tables = dict[tuple, dict[tuple, Row]]
 UNAVAILABLE = "__debezium_unavailable_value"
@@ -36,33 +36,6 @@ class Event(NamedTuple):
     position: Position
     place: tuple[str | None, int]
     mark: tuple
-
-
-def _integers(*values: object) -> tuple[int, ...]:
-    """Numbers of any length; nulls, which are always the last ones, then sort first."""
-    return tuple(int(str(value)) for value in values if value is not None)
-
-
-def _hex(*values: str | None) -> tuple[int, ...]:
-    return tuple(int(value.replace(":", ""), 16) for value in values if value is not None)
-
-
-def _lsns(source: Mapping) -> Position:
-    return tuple(_integers(lsn) for lsn in json.loads(source["sequence"]))
-
-
-POSITIONS: dict[str, Callable[[Mapping], Position]] = {
-    "db2": lambda s: (_hex(s["commit_lsn"]), _hex(s["change_lsn"])),
-    "mariadb": lambda s: (_integers(s["file"].rpartition(".")[2], s["pos"]), ()),
-    "mysql": lambda s: (_integers(s["file"].rpartition(".")[2], s["pos"]), _integers(s["row"])),
-    "oracle": lambda s: ((max(_integers(s["scn"], s["commit_scn"])),), _integers(s["txSeq"])),
-    "postgresql": _lsns,
-    "sqlserver": lambda s: (
-        _hex(s["commit_lsn"]),
-        _hex(s["change_lsn"]) + _integers(s["event_serial_no"]),
-    ),
-    "ticdc": lambda s: (_integers(s["commit_ts"]), ()),
-}
 
 
 class Reference:
@@ -115,9 +88,8 @@ class Reference:
         name = block["id"] and self.transaction_id(block["id"])
         self.arrived[name].add(block["total_order"])
         table = source["db"], source.get("schema"), source["table"]
-        key = (
-            tuple(json.loads(message.key)["payload"].values()) if op != "t" and message.key else ()
-        )
+        key = json.loads(message.key) if op != "t" and message.key else {}
+        key = tuple(key.get("payload", key).values())
         position = self.position(message, payload)
         # Choice: (txId, lsn, op, key) tells each redelivery of a streamed PostgreSQL event, also
         # where `sequence[0]` is not null: null or not depends on where the connector restarted.

@@ -95,15 +95,19 @@ def source_schema(connector: str) -> Row:
     """The schema of the source block. TiCDC's has no commit_ts, as without its extension."""
     dialect = DIALECTS[connector]
     fields = [field(*part) for part in dialect.source]
-    fields[4] |= {
+    fields[4] = {
+        "type": "string",
+        "optional": True,
         "name": "io.debezium.data.Enum",
         "version": 1,
         "parameters": {"allowed": _ALLOWED if dialect.metadata else "true,last,false,incremental"},
         "default": "false",
+        "field": "snapshot",
     }
     family = connector if dialect.metadata else "mysql"
     name = f"io.debezium.connector.{family}.Source"
-    return struct(fields, name, optional=False, field="source")
+    version = {"version": 1} if dialect.metadata else {}
+    return struct(fields, name, optional=False, **version, field="source")
 
 
 def source_block(
