@@ -76,11 +76,14 @@ class Source:
         key = key_text(self.dialect.connector, table, row["id"])
         return Draft(self.dialect.topic(table), key, *parts, headers=())
 
-    def snapshot(self, state: State, noted: tuple[bool, ...], fields: Fields) -> Iterator[Draft]:
-        """The tables as they stand, with their markers."""
+    def tables(self, noted: tuple[bool, ...], fields: Fields) -> Iterator[Draft]:
+        """The tables' schemas, at the start of a source snapshot."""
         if self.dialect.ddl:
             for table, has_note in enumerate(noted):
                 yield from self.schema_change("CREATE", table, "true", fields, noted=has_note)
+
+    def snapshot(self, state: State, noted: tuple[bool, ...], fields: Fields) -> Iterator[Draft]:
+        """The tables' rows as they stand, with their markers."""
         rows = [(table, row) for table, found in enumerate(state) for row in found.values()]
         for index, (table, row) in enumerate(rows):
             before = index > 0 and rows[index - 1][0] == table

@@ -33,7 +33,7 @@ STEPS = st.lists(
     min_size=1,
     max_size=12,
 )
-SETTINGS = st.integers(0, 3 * 2 * 2 * 4 - 1)  # Partitions, full images, bare, moment.
+SETTINGS = st.integers(0, 3 * 2 * 2 * 4 * 4 - 1)  # Partitions, images, bare, moment, rows.
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,7 @@ class History:
     messages: tuple[Message, ...]
     boundaries: tuple[Tables, ...]
     snapshot_ends: dict[Place, int]  # What is to be landed before a state is whole.
+    known: bool  # Every row was read or streamed from the start, so that each cut is a state.
     framed: bool  # Each change belongs to a transaction with BEGIN and END.
     rewritten: frozenset[object]  # Keys with a delete and a create event at one position.
 
@@ -66,13 +67,17 @@ def build_history(dialect: Dialect, steps: Sequence[Step], settings: int) -> His
     """The history that the numbers stand for."""
     settings, partitions = divmod(settings, 3)
     settings, full = divmod(settings, 2)
-    moment, bare = divmod(settings, 2)
+    settings, bare = divmod(settings, 2)
+    unread, moment = divmod(settings, 4)
+    known = unread < 3 or not dialect.metadata
     recorder = Recorder(Source(dialect, partitions + 1, bool(full)), bare=bool(bare))
     moment = min(moment, len(steps) - 1) if dialect.metadata else 0
-    recorder.snapshot([operations for _, operations in steps[:moment]])
+    recorder.snapshot([operations for _, operations in steps[:moment]], rows=known)
     for step in steps[moment:]:
         recorder.step(*step)
-    if not bare:
+    if not known:
+        recorder.read_all()
+    elif not bare:
         recorder.close()
     # Where END comes late, the last one may not have been sent yet.
     boundaries = recorder.states[:-1] if recorder.end else recorder.states
@@ -82,6 +87,7 @@ def build_history(dialect: Dialect, steps: Sequence[Step], settings: int) -> His
         messages,
         tuple(_truth(dialect, state) for state in boundaries),
         snapshot_ends,
+        known,
         recorder.framed,
         _rewritten(recorder),
     )

@@ -35,7 +35,7 @@ def hold(history: History, plan: Plan, applier: Applier) -> None:
         for _ in range(2 if batch.outcome == "twice" else 1):
             state = applier.apply(batch.messages)
         landed |= {(m.topic, m.partition): m.offset + 1 for m in batch.messages}
-        if not _landed(history.snapshot_ends, landed):
+        if not history.known or not _landed(history.snapshot_ends, landed):
             continue
         if whole:
             reached = _boundary(history, state, reached)

@@ -50,7 +50,7 @@ class Log:
         """The fields of one more transaction."""
         raise NotImplementedError
 
-    def window(self, fields: Fields, _following: Fields, _index: int) -> Fields:
+    def window(self, fields: Fields, _following: Fields | None, _index: int) -> Fields:
         """The fields of an incremental `r`, from where the connector stands."""
         return fields
 
@@ -78,9 +78,9 @@ class PostgresLog(Log):
             f"{self.transaction}:{first}", f"{self.transaction}:{self.commit}", ids, fields
         )
 
-    def window(self, fields: Fields, following: Fields, _index: int) -> Fields:
+    def window(self, fields: Fields, following: Fields | None, _index: int) -> Fields:
         """Null are txId and lsn; the last commit is the one that the next events have."""
-        commit = json.loads(str(following["sequence"]))[0]
+        commit = json.loads(str(following["sequence"]))[0] if following else str(self.commit)
         stand = json.loads(str(fields["sequence"]))
         # Behind a transaction it stands at its commit, else at the last event of this one.
         lsn = stand[1] if stand[0] in (commit, None) else commit
@@ -164,7 +164,7 @@ class SqlServerLog(Db2Log):
             found.append(lsns | {"event_serial_no": serial})
         return found
 
-    def window(self, fields: Fields, _following: Fields, index: int) -> Fields:
+    def window(self, fields: Fields, _following: Fields | None, index: int) -> Fields:
         """The serial number goes on counting, as in the captures."""
         serial = int(str(fields["event_serial_no"] or 0))
         return fields | {"event_serial_no": serial + index + 1}

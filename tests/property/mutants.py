@@ -34,6 +34,13 @@ class ReadAlwaysWins(Reference):
             super().change(event)
 
 
+class ReadOnlyInserts(Reference):
+    """A read event never changes a row that is there."""
+
+    def follows(self, event: Event, stored: Version) -> bool:
+        return super().follows(event, stored) and not (event.op == "r" and stored.row)
+
+
 class MarksForgotten(Reference):
     """A row that goes leaves nothing."""
 
@@ -150,6 +157,7 @@ MUTANTS = tuple(
         (SnapshotByOwnLsn, ("postgresql",)),
         (ReadAlwaysWins, ("db2", "oracle", "mysql")),
         (ReadByWholePosition, ("postgresql",)),
+        (ReadOnlyInserts, ("postgresql", "oracle")),
         (MarksForgotten, ("db2", "ticdc")),
         (TiesDropped, ("mariadb", "oracle", "ticdc")),
         (RedeliveriesApplied, ("mariadb",)),

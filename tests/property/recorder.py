@@ -42,6 +42,15 @@ class Modifier:
         return min(max(0, self.number % 4 - 1), len(transaction.changes))
 
 
+@dataclass(frozen=True, slots=True)
+class Restart:
+    """After some drafts of a unit the connector starts again from an earlier unit."""
+
+    sent: int
+    back: int
+    lost: int | None  # The partition whose messages of the unit never reached Kafka.
+
+
 class Recorder:
     """Builds the units; `bare`: older versions' fields, and where END comes late, no last one."""
 
@@ -50,7 +59,7 @@ class Recorder:
         self.database = Database(self.dialect.truncate)
         self.log = self.dialect.log(bare=bare)
         self.units: list[list[Draft]] = []
-        self.restarts: dict[int, tuple[int, int]] = {}  # Unit → drafts sent, unit to go back to.
+        self.restarts: dict[int, Restart] = {}  # By the unit that is not sent whole.
         self.states: list[State] = []
         self.transactions: list[Transaction] = []
         self.end: Draft | None = None  # Of the last transaction, not sent yet.
@@ -58,8 +67,11 @@ class Recorder:
         self.framed = self.dialect.metadata
         self.shared = False
 
-    def snapshot(self, earlier: Sequence[Sequence[int]]) -> None:
-        """The source snapshot, after transactions that nobody streamed; TiCDC has none."""
+    def snapshot(self, earlier: Sequence[Sequence[int]], *, rows: bool) -> None:
+        """The source snapshot, after transactions that nobody streamed; TiCDC has none.
+
+        Without rows (snapshot.mode no_data) they come with the chunks of `read_all`.
+        """
         for operations in earlier:
             self.log.place(self.database.transact(operations), Knobs())
         state = tuple(dict(rows) for rows in self.database.tables)
@@ -68,7 +80,8 @@ class Recorder:
         if self.dialect.metadata:
             self.stand = self.log.snapshot()
             noted = tuple(self.database.noted)
-            self.units[0] += self.source.snapshot(state, noted, self.stand)
+            self.units[0] += self.source.tables(noted, self.stand)
+            self.units[0] += self.source.snapshot(state, noted, self.stand) if rows else ()
 
     def step(self, drawn: int, operations: Sequence[int]) -> None:
         """One transaction, with what its modifier adds."""
@@ -87,10 +100,28 @@ class Recorder:
         if modifier.feature == "restart":
             back, sent = divmod(modifier.number, 8)
             unit = len(self.units) - 1
-            self.restarts[unit] = (sent, 0 if back == 7 else max(1, unit - back))
+            first, lost = 0 if back == 7 else max(1, unit - back), modifier.flags // 4
+            self.restarts[unit] = Restart(sent, first, lost if lost < 3 else None)
         self.states.append(transaction.state)
         self.transactions.append(transaction)
         self.stand = placed.fields[-1] if placed.fields else {}
+
+    def read_all(self) -> None:
+        """An incremental snapshot of all tables at the end, in a quiet database."""
+        self.close()
+        rows = [(t, row) for t, found in enumerate(self.states[-1]) for row in found.values()]
+        self.units.append(
+            [
+                self.source.read(
+                    table,
+                    row,
+                    "incremental",
+                    self.log.window(self.stand, None, index),
+                    noted=self.database.noted[table],
+                )
+                for index, (table, row) in enumerate(rows)
+            ]
+        )
 
     def close(self) -> None:
         """The END that the next transaction would bring."""

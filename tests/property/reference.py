@@ -137,10 +137,16 @@ class Reference:
         self.marks.add(event.mark)
         if not repeated and event.op == "t":
             self.truncate(event)
-        elif not repeated and event.position >= max(stored.position, barrier):
+        elif not repeated and event.position >= barrier and self.follows(event, stored):
             self.done[event.place] = stored.row
-            keys[event.key] = Version(event.position, self.image(event, stored.row or {}))
+            position = max(event.position, stored.position)
+            keys[event.key] = Version(position, self.image(event, stored.row or {}))
         self.done.setdefault(event.place, None)
+
+    def follows(self, event: Event, stored: Version) -> bool:
+        """Positions decide; for an `r` the commit part alone, and at equal ones the offset."""
+        parts = 1 if event.op == "r" else 2
+        return event.position[:parts] >= stored.position[:parts]
 
     def truncate(self, event: Event) -> None:
         """A barrier by position: offsets of several topic partitions have no order."""

@@ -43,17 +43,20 @@ def _partition(draft: Draft, partitions: int) -> int:
 def _arrivals(recorder: Recorder) -> Iterator[tuple[Draft, int, int, bool]]:
     """Drafts with the run, the unit, and whether PostgreSQL knows no last commit yet."""
     unit, run, first = 0, 1, True
-    restarts = dict(recorder.restarts)
+    restarts, partitions = dict(recorder.restarts), recorder.source.partitions
     while unit < len(recorder.units):
-        sent, back = restarts.pop(unit, (None, unit + 1))
-        for draft in recorder.units[unit][:sent]:
-            yield draft, run, unit, first
-        if sent is not None:
-            run += 1
-            if recorder.dialect.metadata:
-                yield heartbeat_draft(recorder.dialect), run, unit, first
-        first = sent is not None or unit == 0
-        unit = back
+        restart = restarts.pop(unit, None)
+        if restart is None:
+            yield from ((draft, run, unit, first) for draft in recorder.units[unit])
+            first, unit = unit == 0, unit + 1
+            continue
+        for draft in recorder.units[unit][: restart.sent]:
+            if restart.lost is None or restart.lost != _partition(draft, partitions):
+                yield draft, run, unit, first
+        run += 1
+        if recorder.dialect.metadata:
+            yield heartbeat_draft(recorder.dialect), run, unit, first
+        first, unit = True, restart.back
 
 
 @cache
