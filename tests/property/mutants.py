@@ -29,7 +29,9 @@ class ReadAlwaysWins(Reference):
 
     def change(self, event: Event) -> None:
         if event.op == "r":
-            self.tables[event.table][event.key] = Version(event.position, self.image(event, {}))
+            self.tables[event.table][event.key] = Version(
+                event.position, self.image(event, {}), event.level
+            )
         else:
             super().change(event)
 
@@ -101,7 +103,16 @@ class TruncateByOffset(Reference):
     def truncate(self, event: Event) -> None:
         keys = self.tables[event.table]
         for key, version in keys.items():
-            keys[key] = Version(version.position)
+            keys[key] = version._replace(row=None)
+
+
+class TruncateByPair(Reference):
+    """PostgreSQL's barrier is the pair of `source.sequence`, to the letter of design.md §3."""
+
+    def queue(self, message: Message, payload: Mapping) -> None:
+        super().queue(message, payload)
+        waiting = self.waiting[message.topic, message.partition]
+        waiting[-1] = waiting[-1]._replace(level=waiting[-1].position)
 
 
 class HalfTransactions(Reference):
@@ -165,6 +176,7 @@ MUTANTS = tuple(
         (PlaceholdersWritten, ("postgresql", "oracle")),
         (PlaceholdersByKey, ("postgresql", "oracle")),
         (TruncateByOffset, ("postgresql", "mysql", "ticdc")),
+        (TruncateByPair, ("postgresql",)),
         (HalfTransactions, ("sqlserver", "oracle", "postgresql")),
         (LaterTransactions, ("db2", "postgresql")),
     )

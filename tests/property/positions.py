@@ -33,3 +33,8 @@ POSITIONS: dict[str, Callable[[Mapping], Position]] = {
     ),
     "ticdc": lambda s: (_integers(s["commit_ts"]), ()),
 }
+
+# What truncates compare, where it is not the position.
+LEVELS: dict[str, Callable[[Mapping], tuple[int, ...]]] = {
+    "postgresql": lambda s: _lsns(s)[1],
+}

@@ -11,7 +11,7 @@ from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from tests.property.positions import POSITIONS, Position
+from tests.property.positions import LEVELS, POSITIONS, Position
 from tests.support.archives import Message
 
 Row = dict[str, object]  # Without nulls: an absent column is null.
@@ -20,10 +20,16 @@ UNAVAILABLE = "__debezium_unavailable_value"
 
 
 class Version(NamedTuple):
-    """What is kept for a key: its position and its row, or None as delete mark."""
+    """What is kept for a key: its position and its row, or None as delete mark.
+
+    `level` is what truncates compare: the position, in PostgreSQL the own LSN. Choice: a position
+    with a null `sequence[0]` holds in its topic partition, and a truncate is in another one; own
+    LSNs of one table are in order around a truncate, which locks it.
+    """
 
     position: Position = ()
     row: Row | None = None
+    level: tuple = ()
 
 
 class Event(NamedTuple):
@@ -34,6 +40,7 @@ class Event(NamedTuple):
     op: str
     after: Row
     position: Position
+    level: tuple
     place: tuple[str | None, int]
     mark: tuple
 
@@ -44,7 +51,7 @@ class Reference:
     def __init__(self, connector: str) -> None:
         self.connector = connector
         self.tables: dict[tuple, dict[tuple, Version]] = defaultdict(dict)
-        self.barriers: dict[tuple, Position] = {}
+        self.barriers: dict[tuple, tuple] = {}
         self.landed: dict[tuple[str, int], int] = defaultdict(int)  # → the next offset.
         self.highest: dict[tuple[str, int], int] = defaultdict(int)  # → PostgreSQL's largest LSN.
         self.waiting: dict[tuple[str, int], deque[Event]] = defaultdict(deque)
@@ -97,7 +104,8 @@ class Reference:
         same = (source["txId"], source["lsn"]) if streamed else (position, str(after))
         mark = (table, key, op, same, block["total_order"])
         place = name, block["total_order"]
-        event = Event(table, key, op, after, position, place, mark)
+        level = LEVELS.get(self.connector, lambda _: position)(source)
+        event = Event(table, key, op, after, position, level, place, mark)
         self.waiting[message.topic, message.partition].append(event)
 
     def position(self, message: Message, payload: Mapping) -> Position:
@@ -137,10 +145,10 @@ class Reference:
         self.marks.add(event.mark)
         if not repeated and event.op == "t":
             self.truncate(event)
-        elif not repeated and event.position >= barrier and self.follows(event, stored):
+        elif not repeated and event.level >= barrier and self.follows(event, stored):
             self.done[event.place] = stored.row
             position = max(event.position, stored.position)
-            keys[event.key] = Version(position, self.image(event, stored.row or {}))
+            keys[event.key] = Version(position, self.image(event, stored.row or {}), event.level)
         self.done.setdefault(event.place, None)
 
     def follows(self, event: Event, stored: Version) -> bool:
@@ -151,10 +159,10 @@ class Reference:
     def truncate(self, event: Event) -> None:
         """A barrier by position: offsets of several topic partitions have no order."""
         keys = self.tables[event.table]
-        self.barriers[event.table] = max(event.position, self.barriers.get(event.table, ()))
+        self.barriers[event.table] = max(event.level, self.barriers.get(event.table, ()))
         for key, version in keys.items():
-            if version.position < event.position:
-                keys[key] = Version(version.position)
+            if version.level < event.level:
+                keys[key] = version._replace(row=None)
 
     def image(self, event: Event, stored: Row) -> Row | None:
         """The new row, with large values from the old one, or from the old key's."""
