@@ -41,32 +41,36 @@ def schema_change_drafts(
 ) -> list[Draft]:
     """One CREATE, ALTER or TRUNCATE: once in its own topic, or in each partition of TiCDC's."""
     at_ms, marker, fields = source
-    db, schema, _ = dialect.identity(table)
-    payload: Row = {
-        "databaseName": db,
-        "schemaName": schema,
-        "ddl": _statement(dialect, kind, table, marker),
-        "tableChanges": []
-        if kind == "TRUNCATE"
-        else [{"type": kind, "id": _quoted(dialect, table), "table": _table(dialect, noted=noted)}],
-    }
-    block = source_block(dialect, table, at_ms, marker, fields)
-    family = dialect.connector if dialect.metadata else "mysql"
-    name = f"{_SCHEMA}{family}.SchemaChangeKey"
-    key_schema = struct([field("databaseName", "string", False)], name, optional=False, version=1)
-    key = compact({"schema": key_schema, "payload": {"databaseName": db}})
+    block = compact(source_block(dialect, table, at_ms, marker, fields))
+    rest = compact(_payload(dialect, kind, table, marker, noted=noted))[1:]
+    schema, clock = _value_schema(dialect.connector), '"ts_ms":{0}'
+    key = _key(dialect)
     if dialect.metadata:
-        schema_text, text = _value_schema(dialect.connector), compact(payload)[1:]
-        head = f'{{"schema":{schema_text},"payload":{{"source":{compact(block)},'
-        tail = f",{text}}}"
-        return [Draft(dialect.prefix, key, head, '"ts_ms":{0}', tail, (), partition=0)]
-    head = f'{{"payload":{{"source":{compact(block)},'
-    tail = f',{compact(payload)[1:]},"schema":{_value_schema(dialect.connector)}}}'
+        head = f'{{"schema":{schema},"payload":{{"source":{block},'
+        return [Draft(dialect.prefix, key, head, clock, f",{rest}}}", (), partition=0)]
+    head, tail = f'{{"payload":{{"source":{block},', f',{rest},"schema":{schema}}}'
     topic = dialect.topic(table)
-    return [
-        Draft(topic, key, head, '"ts_ms":{0}', tail, partition=partition)
-        for partition in range(partitions)
-    ]
+    return [Draft(topic, key, head, clock, tail, partition=number) for number in range(partitions)]
+
+
+def _key(dialect: Dialect) -> str:
+    name = f"{_SCHEMA}{_family(dialect)}.SchemaChangeKey"
+    schema = struct([field("databaseName", "string", False)], name, optional=False, version=1)
+    return compact({"schema": schema, "payload": {"databaseName": dialect.db}})
+
+
+def _family(dialect: Dialect) -> str:
+    return dialect.connector if dialect.metadata else "mysql"
+
+
+def _payload(dialect: Dialect, kind: str, table: int, marker: str | None, *, noted: bool) -> Row:
+    change = {"type": kind, "id": _quoted(dialect, table), "table": _table(dialect, noted=noted)}
+    return {
+        "databaseName": dialect.db,
+        "schemaName": dialect.schema,
+        "ddl": _statement(dialect, kind, table, marker),
+        "tableChanges": [] if kind == "TRUNCATE" else [change],
+    }
 
 
 def _statement(dialect: Dialect, kind: str, table: int, marker: str | None) -> str | None:
@@ -106,73 +110,59 @@ def _quoted(dialect: Dialect, table: int) -> str:
 
 def _table(dialect: Dialect, *, noted: bool) -> Row:
     names = ("id", "v", "n", "big", "note")[: 5 if noted else 4]
-    columns = []
-    for position, name in enumerate(names, 1):
-        expression = _kind(dialect, name)
-        number = name in ("id", "n")
-        text_type = {"id": 4, "n": 4}.get(name, 12)
-        columns.append(
-            {
-                "name": dialect.name(name),
-                "jdbcType": -5 if expression == "bigint" else text_type,
-                "nativeType": None,
-                "typeName": expression.partition("(")[0],
-                "typeExpression": expression,
-                "charsetName": None,
-                "length": None if number else 200,
-                "scale": None,
-                "position": position,
-                "optional": name != "id",
-                "autoIncremented": False,
-                "generated": False,
-                "comment": None,
-                "defaultValueExpression": None,
-                "enumValues": None,
-            }
-        )
-    key = [dialect.name("id")]
     return {
         "defaultCharsetName": None,
-        "primaryKeyColumnNames": key,
-        "columns": columns,
+        "primaryKeyColumnNames": [dialect.name("id")],
+        "columns": [_column(dialect, name, place) for place, name in enumerate(names, 1)],
         "comment": None,
+    }
+
+
+def _column(dialect: Dialect, name: str, place: int) -> Row:
+    expression = _kind(dialect, name)
+    number = name in ("id", "n")
+    return {
+        "name": dialect.name(name),
+        "jdbcType": (-5 if expression == "bigint" else 4) if number else 12,
+        "nativeType": None,
+        "typeName": expression.partition("(")[0],
+        "typeExpression": expression,
+        "charsetName": None,
+        "length": None if number else 200,
+        "scale": None,
+        "position": place,
+        "optional": name != "id",
+        "autoIncremented": False,
+        "generated": False,
+        "comment": None,
+        "defaultValueExpression": None,
+        "enumValues": None,
     }
 
 
 @cache
 def _value_schema(connector: str) -> str:
-    texts = {"type": "array", "items": {"type": "string", "optional": False}, "optional": True}
-    prefix = "io.debezium.connector.schema."
-    column = struct(
-        [*(field(*part) for part in _COLUMN), texts | {"field": "enumValues"}],
-        f"{prefix}Column",
-        optional=False,
-        version=1,
-    )
-    table = struct(
-        [
-            field("defaultCharsetName", "string", True),
-            texts | {"field": "primaryKeyColumnNames"},
-            {"type": "array", "items": column, "optional": False, "field": "columns"},
-            field("comment", "string", True),
-        ],
-        f"{prefix}Table",
-        optional=True,
-        version=1,
-        field="table",
-    )
-    change = struct(
-        [field("type", "string", False), field("id", "string", False), table],
-        f"{prefix}Change",
-        optional=False,
-        version=1,
-    )
+    array = {"type": "array", "items": _change_schema(), "optional": False}
     fields = [
         source_schema(connector),
         field("ts_ms", "int64", False),
         *(field(name, "string", True) for name in ("databaseName", "schemaName", "ddl")),
-        {"type": "array", "items": change, "optional": False, "field": "tableChanges"},
+        array | {"field": "tableChanges"},
     ]
-    family = connector if DIALECTS[connector].metadata else "mysql"
-    name = f"{_SCHEMA}{family}.SchemaChangeValue"
+    name = f"{_SCHEMA}{_family(DIALECTS[connector])}.SchemaChangeValue"
     return compact(struct(fields, name, optional=False, version=1))
+
+
+def _change_schema() -> Row:
+    texts = {"type": "array", "items": {"type": "string", "optional": False}, "optional": True}
+    columns = [*(field(*part) for part in _COLUMN), texts | {"field": "enumValues"}]
+    column = struct(columns, f"{_SCHEMA}schema.Column", optional=False, version=1)
+    fields = [
+        field("defaultCharsetName", "string", True),
+        texts | {"field": "primaryKeyColumnNames"},
+        {"type": "array", "items": column, "optional": False, "field": "columns"},
+        field("comment", "string", True),
+    ]
+    table = struct(fields, f"{_SCHEMA}schema.Table", optional=True, version=1, field="table")
+    parts = [field("type", "string", False), field("id", "string", False), table]
+    return struct(parts, f"{_SCHEMA}schema.Change", optional=False, version=1)

@@ -138,26 +138,23 @@ class Source:
             return
         source = source_block(dialect, change.table, at_ms, dialect.marker, fields)
         schema = envelope_schema(dialect.connector, change.table, noted=noted)
+        images = self._images(op, before, after, noted=noted)
+        parts = event_parts(dialect, schema, images, source, block, op)
+        row, topic = after or before, dialect.topic(change.table)
+        key = row and key_text(dialect.connector, change.table, row["id"])
+        headers = self._headers(change, op)
+        unknown = _without_commit(parts[0], fields) if "lsn" in fields else None
+        partition = None if key else at_ms // 100 % self.partitions
+        yield Draft(topic, key, *parts, headers, unknown, partition)
+        if op == "d" and dialect.metadata:
+            yield Draft(topic, key, headers=headers)
+
+    def _images(self, op: str, before: Row | None, after: Row | None, *, noted: bool) -> Row:
         images: Row = {"before": self._old(op, before, noted=noted)}
         images["after"] = after and self._image(after, noted=noted)
-        if op == "u" and not dialect.metadata and not self.full:
+        if op == "u" and not self.dialect.metadata and not self.full:
             del images["before"]
-        head, clock, tail = event_parts(dialect, schema, images, source, block, op)
-        row = after or before
-        key = row and key_text(dialect.connector, change.table, row["id"])
-        draft = Draft(
-            dialect.topic(change.table),
-            key,
-            head,
-            clock,
-            tail,
-            self._headers(change, op),
-            _without_commit(head, fields) if "lsn" in fields else None,
-            None if key else at_ms // 100 % self.partitions,
-        )
-        yield draft
-        if op == "d" and dialect.metadata:
-            yield Draft(draft.topic, key, headers=draft.headers)
+        return images
 
     def _headers(self, change: Change, op: str) -> tuple[tuple[str, str], ...] | None:
         if not self.dialect.metadata:

@@ -71,7 +71,7 @@ def build_history(dialect: Dialect, steps: Sequence[Step], settings: int) -> His
     unread, moment = divmod(settings, 4)
     known = unread < 3 or not dialect.metadata
     recorder = Recorder(Source(dialect, partitions + 1, bool(full)), bare=bool(bare))
-    moment = min(moment, len(steps) - 1) if dialect.metadata else 0
+    moment = min(moment, len(steps) - 1) * dialect.metadata
     recorder.snapshot([operations for _, operations in steps[:moment]], rows=known)
     for step in steps[moment:]:
         recorder.step(*step)

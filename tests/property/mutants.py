@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tests.property.reference import UNAVAILABLE, Event, Position, Reference, Row, Version
+from tests.property.reference import UNAVAILABLE, Reference
+from tests.property.values import Event, Position, Row, Version
 from tests.support.archives import Message
 
 

@@ -9,40 +9,12 @@ from __future__ import annotations
 import json
 from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
 
-from tests.property.positions import LEVELS, POSITIONS, Position
+from tests.property.values import LEVELS, POSITIONS, Event, Position, Row, Version
 from tests.support.archives import Message
 
-Row = dict[str, object]  # Without nulls: an absent column is null.
 Tables = dict[tuple, dict[tuple, Row]]
 UNAVAILABLE = "__debezium_unavailable_value"
-
-
-class Version(NamedTuple):
-    """What is kept for a key: its position and its row, or None as delete mark.
-
-    `level` is what truncates compare: the position, in PostgreSQL the own LSN. Choice: a position
-    with a null `sequence[0]` holds in its topic partition, and a truncate is in another one; own
-    LSNs of one table are in order around a truncate, which locks it.
-    """
-
-    position: Position = ()
-    row: Row | None = None
-    level: tuple = ()
-
-
-class Event(NamedTuple):
-    """One change event; `place` is its transaction and total order, `mark` says a redelivery."""
-
-    table: tuple
-    key: tuple
-    op: str
-    after: Row
-    position: Position
-    level: tuple
-    place: tuple[str | None, int]
-    mark: tuple
 
 
 class Reference:

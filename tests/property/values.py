@@ -1,11 +1,39 @@
-"""Where each connector's events stand in the source's log, from `messages.md` §3 alone."""
+"""What the reference keeps, and where events stand in the source's log (`messages.md` §3)."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 Position = tuple[tuple, ...]  # The commit part, then what orders changes inside of a commit.
+Row = dict[str, object]  # Without nulls: an absent column is null.
+
+
+class Version(NamedTuple):
+    """What is kept for a key: its position and its row, or None as delete mark.
+
+    `level` is what truncates compare: the position, in PostgreSQL the own LSN. Choice: a position
+    with a null `sequence[0]` holds in its topic partition, and a truncate is in another one; own
+    LSNs of one table are in order around a truncate, which locks it.
+    """
+
+    position: Position = ()
+    row: Row | None = None
+    level: tuple = ()
+
+
+class Event(NamedTuple):
+    """One change event; `place` is its transaction and total order, `mark` says a redelivery."""
+
+    table: tuple
+    key: tuple
+    op: str
+    after: Row
+    position: Position
+    level: tuple
+    place: tuple[str | None, int]
+    mark: tuple
 
 
 def _integers(*values: object) -> tuple[int, ...]:
