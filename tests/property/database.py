@@ -34,11 +34,11 @@ class Change:
     after: Row | None = None
 
     @property
-    def keys(self) -> set[tuple[int, object]]:
+    def keys(self) -> set[tuple[int, int]]:
         """Table and key of each row that it touches; a truncate touches all rows."""
         if self.kind == "t":
             return {(self.table, key) for key in KEYS}
-        return {(self.table, row["id"]) for row in (self.before, self.after) if row}
+        return {(self.table, int(str(row["id"]))) for row in (self.before, self.after) if row}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Transaction:
     ddl: str = ""
 
     @property
-    def keys(self) -> set[tuple[int, object]]:
+    def keys(self) -> set[tuple[int, int]]:
         return set().union(*(change.keys for change in self.changes))
 
 
@@ -117,7 +117,8 @@ def net_changes(transaction: Transaction, earlier: State) -> tuple[Change, ...]:
     """
     if transaction.ddl:
         return transaction.changes
-    deletes, others = [], []
+    deletes: list[Change] = []
+    others: list[Change] = []
     rewritten = {
         key for change in transaction.changes if change.kind in "dk" for key in change.keys
     }

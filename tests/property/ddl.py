@@ -7,7 +7,15 @@ from functools import cache
 
 from tests.property.database import TABLES, Row
 from tests.property.dialects import DIALECTS, Dialect
-from tests.property.wire import Draft, compact, field, source_block, source_schema, struct
+from tests.property.wire import (
+    Draft,
+    compact,
+    field,
+    key_document,
+    source_block,
+    source_schema,
+    struct,
+)
 
 _SCHEMA = "io.debezium.connector."
 _COLUMN = (
@@ -56,7 +64,7 @@ def schema_change_drafts(
 def _key(dialect: Dialect) -> str:
     name = f"{_SCHEMA}{_family(dialect)}.SchemaChangeKey"
     schema = struct([field("databaseName", "string", False)], name, optional=False, version=1)
-    return compact({"schema": schema, "payload": {"databaseName": dialect.db}})
+    return key_document(dialect, schema, {"databaseName": dialect.db})
 
 
 def _family(dialect: Dialect) -> str:

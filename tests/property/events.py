@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from tests.property.control import transaction_draft
 from tests.property.database import Change, Row, State, Transaction
 from tests.property.ddl import schema_change_drafts
 from tests.property.dialects import Dialect
@@ -17,7 +18,6 @@ from tests.property.wire import (
     event_parts,
     key_text,
     source_block,
-    transaction_draft,
 )
 
 UNAVAILABLE = "__debezium_unavailable_value"
@@ -71,7 +71,7 @@ class Source:
         """A read event of a source snapshot."""
         source = source_block(self.dialect, table, START_MS, marker, fields)
         schema = envelope_schema(self.dialect.connector, table, noted=noted)
-        images = {"before": None, "after": self._image(row, noted=noted)}
+        images: Row = {"before": None, "after": self._image(row, noted=noted)}
         parts = event_parts(self.dialect, schema, images, source, None, "r")
         key = key_text(self.dialect.connector, table, row["id"])
         return Draft(self.dialect.topic(table), key, *parts, headers=())
@@ -141,7 +141,7 @@ class Source:
         images = self._images(op, before, after, noted=noted)
         parts = event_parts(dialect, schema, images, source, block, op)
         row, topic = after or before, dialect.topic(change.table)
-        key = row and key_text(dialect.connector, change.table, row["id"])
+        key = key_text(dialect.connector, change.table, row["id"]) if row else None
         headers = self._headers(change, op)
         unknown = _without_commit(parts[0], fields) if "lsn" in fields else None
         partition = None if key else at_ms // 100 % self.partitions
@@ -152,7 +152,9 @@ class Source:
     def _images(self, op: str, before: Row | None, after: Row | None, *, noted: bool) -> Row:
         images: Row = {"before": self._old(op, before, noted=noted)}
         images["after"] = after and self._image(after, noted=noted)
-        if op == "u" and not self.dialect.metadata and not self.full:
+        if not self.dialect.metadata and op == "d":
+            return dict(reversed(images.items()))  # The order of TiCDC's own bytes.
+        if not self.dialect.metadata and op == "u" and not self.full:
             del images["before"]
         return images
 

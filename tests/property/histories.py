@@ -69,9 +69,9 @@ def build_history(dialect: Dialect, steps: Sequence[Step], settings: int) -> His
     settings, full = divmod(settings, 2)
     settings, bare = divmod(settings, 2)
     unread, moment = divmod(settings, 4)
-    known = unread < 3 or not dialect.metadata
+    known, moment = unread < 3 or not dialect.metadata, moment * dialect.metadata
     recorder = Recorder(Source(dialect, partitions + 1, bool(full)), bare=bool(bare))
-    moment = min(moment, len(steps) - 1) * dialect.metadata
+    moment = min(moment, len(steps) - 1)
     recorder.snapshot([operations for _, operations in steps[:moment]], rows=known)
     for step in steps[moment:]:
         recorder.step(*step)
@@ -79,13 +79,13 @@ def build_history(dialect: Dialect, steps: Sequence[Step], settings: int) -> His
         recorder.read_all()
     elif not bare:
         recorder.close()
-    # Where END comes late, the last one may not have been sent yet.
-    boundaries = recorder.states[:-1] if recorder.end else recorder.states
     messages, snapshot_ends = send(recorder)
+    # Where END comes late, the last one may not have been sent yet.
+    states = recorder.states[:-1] if recorder.end else recorder.states
     return History(
         dialect.connector,
         messages,
-        tuple(_truth(dialect, state) for state in boundaries),
+        tuple(_truth(dialect, state) for state in states),
         snapshot_ends,
         known,
         recorder.framed,
@@ -113,7 +113,15 @@ def _told(message: Message) -> str:
     if "op" not in payload:
         return f"{place} {payload.get('status') or payload.get('ddl')} {payload.get('id', '')}"
     source = payload["source"]
-    names = ("snapshot", "sequence", "scn", "commit_scn", "txSeq", "commit_lsn", "change_lsn")
+    names: tuple[str, ...] = (
+        "snapshot",
+        "sequence",
+        "scn",
+        "commit_scn",
+        "txSeq",
+        "commit_lsn",
+        "change_lsn",
+    )
     names += ("event_serial_no", "file", "pos", "row", "commit_ts")
     fields = " ".join(f"{name}={source[name]}" for name in names if source.get(name))
     return f"{place} {payload['op']} {payload.get('after') or payload.get('before')} {fields}"

@@ -108,8 +108,8 @@ class OracleLog(Log):
         self.number += 1
         if transaction.ddl:  # Commit SCN and id are left over from what was dispatched last.
             self.scn += 20
-            fields = self.last | {"scn": str(self.scn), "txSeq": None}
-            return Placed("", "", ("",), (fields,))
+            left_over = self.last | {"scn": str(self.scn), "txSeq": None}
+            return Placed("", "", ("",), (left_over,))
         commit = self.scn if knobs.share else self.scn + 100
         first = self.scn - 50 if knobs.overlap or knobs.share else self.scn + 10
         name = f"{self.number:04x}1f00{self.number:08x}"

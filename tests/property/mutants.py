@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tests.property.reference import UNAVAILABLE, Reference
-from tests.property.values import Event, Position, Row, Version
+from tests.property.values import Event, Fields, Position, Row, Version
 from tests.support.archives import Message
 
 
 class NumbersAsText(Reference):
     """Positions compare as text: "10000015" is before "9999990"."""
 
-    def position(self, message: Message, payload: Mapping) -> Position:
+    def position(self, message: Message, payload: Fields) -> Position:
         return tuple(tuple(map(str, part)) for part in super().position(message, payload))
 
 
 class NullSequenceFirst(Reference):
     """PostgreSQL's null `sequence[0]` is before every number."""
 
-    def position(self, message: Message, payload: Mapping) -> Position:
+    def position(self, message: Message, payload: Fields) -> Position:
         commit, rest = super().position(message, payload)
         return ((0,) if "[null," in payload["source"]["sequence"] else commit), rest
 
@@ -110,7 +109,7 @@ class TruncateByOffset(Reference):
 class TruncateByPair(Reference):
     """PostgreSQL's barrier is the pair of `source.sequence`, to the letter of design.md §3."""
 
-    def queue(self, message: Message, payload: Mapping) -> None:
+    def queue(self, message: Message, payload: Fields) -> None:
         super().queue(message, payload)
         waiting = self.waiting[message.topic, message.partition]
         waiting[-1] = waiting[-1]._replace(level=waiting[-1].position)
@@ -137,7 +136,7 @@ class LaterTransactions(Reference):
 class ReadByWholePosition(Reference):
     """An incremental `r` counts with all of its position, not with the commit part."""
 
-    def position(self, message: Message, payload: Mapping) -> Position:
+    def position(self, message: Message, payload: Fields) -> Position:
         op = (
             "c" if payload["op"] == "r" and payload["source"]["snapshot"] == "incremental" else None
         )
@@ -147,7 +146,7 @@ class ReadByWholePosition(Reference):
 class SnapshotByOwnLsn(Reference):
     """PostgreSQL's snapshot rows have the position (own, own), to the letter of design.md §3."""
 
-    def position(self, message: Message, payload: Mapping) -> Position:
+    def position(self, message: Message, payload: Fields) -> Position:
         commit, rest = super().position(message, payload)
         snapshot = payload["op"] == "r" and payload["source"]["snapshot"] != "incremental"
         return commit, commit if snapshot else rest

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict, deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
-from tests.property.values import LEVELS, POSITIONS, Event, Position, Row, Version
+from tests.property.values import LEVELS, POSITIONS, Event, Fields, Name, Position, Row, Version
 from tests.support.archives import Message
 
-Tables = dict[tuple, dict[tuple, Row]]
+Tables = dict[Name, dict[Name, Row]]
 UNAVAILABLE = "__debezium_unavailable_value"
 
 
@@ -22,8 +22,8 @@ class Reference:
 
     def __init__(self, connector: str) -> None:
         self.connector = connector
-        self.tables: dict[tuple, dict[tuple, Version]] = defaultdict(dict)
-        self.barriers: dict[tuple, tuple] = {}
+        self.tables: dict[Name, dict[Name, Version]] = defaultdict(dict)
+        self.barriers: dict[Name, Name] = {}
         self.landed: dict[tuple[str, int], int] = defaultdict(int)  # → the next offset.
         self.highest: dict[tuple[str, int], int] = defaultdict(int)  # → PostgreSQL's largest LSN.
         self.waiting: dict[tuple[str, int], deque[Event]] = defaultdict(deque)
@@ -31,7 +31,7 @@ class Reference:
         self.announced: dict[str, int] = {}  # Transaction → events that its END counts.
         self.arrived: dict[str, set[int]] = defaultdict(set)  # Transaction → its events landed.
         self.whole: set[str | None] = {None}
-        self.marks: set[tuple] = set()
+        self.marks: set[Name] = set()
         self.done: dict[tuple[str | None, int], Row | None] = {}  # Place → the row it removed.
 
     def apply(self, batch: Iterable[Message]) -> Tables:
@@ -46,7 +46,7 @@ class Reference:
         rows = {t: {k: v.row for k, v in keys.items() if v.row} for t, keys in self.tables.items()}
         return {table: live for table, live in rows.items() if live}
 
-    def land(self, message: Message, payload: dict) -> None:
+    def land(self, message: Message, payload: Fields) -> None:
         """Note a transaction's bounds, or queue an event; everything else is control."""
         if payload.get("status") == "END":
             # All its data collections are ingested here, so that their total is enough.
@@ -61,7 +61,7 @@ class Reference:
     def transaction_id(self, ident: str) -> str:
         return ident.partition(":")[0] if self.connector == "postgresql" else ident
 
-    def queue(self, message: Message, payload: Mapping) -> None:
+    def queue(self, message: Message, payload: Fields) -> None:
         source, op, after = payload["source"], payload["op"], payload.get("after") or {}
         block = payload.get("transaction") or {"id": None, "total_order": 0}
         name = block["id"] and self.transaction_id(block["id"])
@@ -80,7 +80,7 @@ class Reference:
         event = Event(table, key, op, after, position, level, place, mark)
         self.waiting[message.topic, message.partition].append(event)
 
-    def position(self, message: Message, payload: Mapping) -> Position:
+    def position(self, message: Message, payload: Fields) -> Position:
         commit, rest = POSITIONS[self.connector](payload["source"])
         where = message.topic, message.partition
         before = self.highest[where]

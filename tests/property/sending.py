@@ -6,9 +6,10 @@ import zlib
 from collections.abc import Iterator
 from functools import cache
 
+from tests.property.control import heartbeat_draft
 from tests.property.dialects import DIALECTS, Dialect
 from tests.property.recorder import Recorder
-from tests.property.wire import Draft, compact, heartbeat_draft
+from tests.property.wire import Draft, compact
 from tests.support.archives import Message
 
 ARRIVED_MS = 1_770_000_100_000

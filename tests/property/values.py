@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
-Position = tuple[tuple, ...]  # The commit part, then what orders changes inside of a commit.
+Name = tuple[object, ...]
+Fields = dict[str, Any]  # JSON, as it was parsed.
+Numbers = tuple[int, ...]
+Position = tuple[Numbers, ...]  # The commit part, then what orders changes inside of a commit.
 Row = dict[str, object]  # Without nulls: an absent column is null.
 
 
@@ -20,20 +23,20 @@ class Version(NamedTuple):
 
     position: Position = ()
     row: Row | None = None
-    level: tuple = ()
+    level: tuple[object, ...] = ()
 
 
 class Event(NamedTuple):
     """One change event; `place` is its transaction and total order, `mark` says a redelivery."""
 
-    table: tuple
-    key: tuple
+    table: Name
+    key: Name
     op: str
     after: Row
     position: Position
-    level: tuple
+    level: tuple[object, ...]
     place: tuple[str | None, int]
-    mark: tuple
+    mark: Name
 
 
 def _integers(*values: object) -> tuple[int, ...]:
@@ -45,11 +48,11 @@ def _hex(*values: str | None) -> tuple[int, ...]:
     return tuple(int(value.replace(":", ""), 16) for value in values if value is not None)
 
 
-def _lsns(source: Mapping) -> Position:
+def _lsns(source: Fields) -> Position:
     return tuple(_integers(lsn) for lsn in json.loads(source["sequence"]))
 
 
-POSITIONS: dict[str, Callable[[Mapping], Position]] = {
+POSITIONS: dict[str, Callable[[Fields], Position]] = {
     "db2": lambda s: (_hex(s["commit_lsn"]), _hex(s["change_lsn"])),
     "mariadb": lambda s: (_integers(s["file"].rpartition(".")[2], s["pos"]), ()),
     "mysql": lambda s: (_integers(s["file"].rpartition(".")[2], s["pos"]), _integers(s["row"])),
@@ -63,6 +66,6 @@ POSITIONS: dict[str, Callable[[Mapping], Position]] = {
 }
 
 # What truncates compare, where it is not the position.
-LEVELS: dict[str, Callable[[Mapping], tuple[int, ...]]] = {
+LEVELS: dict[str, Callable[[Fields], tuple[int, ...]]] = {
     "postgresql": lambda s: _lsns(s)[1],
 }

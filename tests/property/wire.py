@@ -1,4 +1,4 @@
-"""JSON of keys, envelopes, transaction metadata and control messages, with their schemas.
+"""JSON of keys and envelopes, with their schemas.
 
 The bytes are those of the captures: JsonConverter with schemas, compact. What a redelivery
 changes, the envelope's clocks and the run id of the headers, is filled in when a message is sent.
@@ -17,7 +17,6 @@ from tests.property.dialects import DIALECTS, Dialect
 _CLOCKS = '"ts_ms":{0},"ts_us":{0}000,"ts_ns":{0}000000'
 _ALLOWED = "true,first,first_in_data_collection,last_in_data_collection,last,false,incremental"
 _BLOCK = (("id", "string", False), ("total_order", "int64", False))
-_META = "io.debezium.connector.common."
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +59,19 @@ def columns(connector: str, *, noted: bool) -> list[dict[str, object]]:
     return [field(dialect.name("id"), dialect.key, False), *rest]
 
 
+def key_document(dialect: Dialect, schema: Row, payload: Row) -> str:
+    """A key with its schema; TiCDC writes the payload first."""
+    if dialect.metadata:
+        return compact({"schema": schema, "payload": payload})
+    return compact({"payload": payload, "schema": schema})
+
+
 @cache
 def key_text(connector: str, table: int, key: object) -> str:
     dialect = DIALECTS[connector]
     name = f"{_schema_name(dialect, table)}.Key"
     schema = struct(columns(connector, noted=False)[:1], name, optional=False)
-    return compact({"schema": schema, "payload": {dialect.name("id"): key}})
+    return key_document(dialect, schema, {dialect.name("id"): key})
 
 
 @cache
@@ -87,7 +93,8 @@ def envelope_schema(connector: str, table: int, *, noted: bool) -> str:
     fields = [*images, source_schema(connector), block, field("op", "string", False), *clocks]
     if not dialect.metadata:
         fields = [*images, source_schema(connector), field("op", "string", False), clocks[0], block]
-    return compact(struct(fields, f"{name}.Envelope", optional=False, version=2))
+    version = 2 if dialect.metadata else 1
+    return compact(struct(fields, f"{name}.Envelope", optional=False, version=version))
 
 
 @cache
@@ -140,54 +147,6 @@ def event_parts(
         return f'{{"payload":{{"source":{compact(source)},', '"ts_ms":{0}', tail
     payload = compact(images | {"source": source, "transaction": block, "op": op})[:-1]
     return f'{{"schema":{schema},"payload":{payload},', _CLOCKS, "}}"
-
-
-def transaction_draft(
-    dialect: Dialect, status: str, ident: str, counts: Mapping[str, int] | None, at_ms: int
-) -> Draft:
-    """BEGIN, without counts, or END."""
-    collections = counts and [
-        {"data_collection": name, "event_count": count} for name, count in sorted(counts.items())
-    ]
-    payload = {
-        "status": status,
-        "id": ident,
-        "event_count": None if counts is None else sum(counts.values()),
-        "data_collections": collections,
-        "ts_ms": at_ms,
-    }
-    key = {"schema": _transaction_schemas()[0], "payload": {"id": ident}}
-    value = f'{{"schema":{_transaction_schemas()[1]},"payload":{compact(payload)}}}'
-    return Draft(f"{dialect.prefix}.transaction", compact(key), value, partition=0)
-
-
-def heartbeat_draft(dialect: Dialect) -> Draft:
-    key_schema = struct(
-        [field("serverName", "string", False)], f"{_META}ServerNameKey", optional=False, version=1
-    )
-    schema = struct(
-        [field("ts_ms", "int64", False)], f"{_META}Heartbeat", optional=False, version=1
-    )
-    key = compact({"schema": key_schema, "payload": {"serverName": dialect.prefix}})
-    head = f'{{"schema":{compact(schema)},"payload":{{'
-    topic = f"__debezium-heartbeat.{dialect.prefix}"
-    return Draft(topic, key, head, '"ts_ms":{0}', "}}", partition=0)
-
-
-@cache
-def _transaction_schemas() -> tuple[Row, str]:
-    counted = [field("data_collection", "string", False), field("event_count", "int64", False)]
-    items = struct(counted, "event.collection", optional=True, version=1)
-    fields = [
-        field("status", "string", False),
-        field("id", "string", False),
-        field("event_count", "int64", True),
-        {"type": "array", "items": items, "optional": True, "field": "data_collections"},
-        field("ts_ms", "int64", False),
-    ]
-    value = struct(fields, f"{_META}TransactionMetadataValue", optional=False, version=1)
-    key = struct(fields[1:2], f"{_META}TransactionMetadataKey", optional=False, version=1)
-    return key, compact(value)
 
 
 def _schema_name(dialect: Dialect, table: int) -> str:
