@@ -70,8 +70,8 @@ def build_history(dialect: Dialect, steps: Sequence[Step], settings: int) -> His
     settings, bare = divmod(settings, 2)
     unread, moment = divmod(settings, 4)
     known, moment = unread < 3 or not dialect.metadata, moment * dialect.metadata
-    recorder = Recorder(Source(dialect, partitions + 1, bool(full)), bare=bool(bare))
     moment = min(moment, len(steps) - 1)
+    recorder = Recorder(Source(dialect, partitions + 1, bool(full)), bare=bool(bare))
     recorder.snapshot([operations for _, operations in steps[:moment]], rows=known)
     for step in steps[moment:]:
         recorder.step(*step)
@@ -79,14 +79,14 @@ def build_history(dialect: Dialect, steps: Sequence[Step], settings: int) -> His
         recorder.read_all()
     elif not bare:
         recorder.close()
-    messages, snapshot_ends = send(recorder)
     # Where END comes late, the last one may not have been sent yet.
     states = recorder.states[:-1] if recorder.end else recorder.states
+    messages, ends = send(recorder)
     return History(
         dialect.connector,
         messages,
         tuple(_truth(dialect, state) for state in states),
-        snapshot_ends,
+        ends,
         known,
         recorder.framed,
         _rewritten(recorder),
