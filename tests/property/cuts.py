@@ -1,0 +1,65 @@
+"""How arrived messages are cut into batches: repeated, lost and cut anew, lagging or in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from hypothesis import strategies as st
+
+from tests.support.archives import Message
+
+OUTCOMES = ("applied", "twice", "lost")
+_LEVELS = 4
+_PARTITIONS = 12  # Topic partitions whose progress differs; more repeat it.
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Messages that are landed together; a lost batch comes again, with more."""
+
+    outcome: str
+    messages: tuple[Message, ...]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Cuts; `lagging`: each topic partition goes on at its own pace, else as they arrived."""
+
+    lagging: bool
+    cuts: tuple[tuple[int, int], ...]
+
+    def batches(self, messages: Sequence[Message]) -> Iterator[Batch]:
+        """The batches of an arrival order; the last one brings all the rest."""
+        queues: dict[tuple[str, int], list[Message]] = {}
+        for message in messages:
+            place = (message.topic, message.partition) if self.lagging else ("", 0)
+            queues.setdefault(place, []).append(message)
+        lanes, done = list(queues.values()), [0] * len(queues)
+        for outcome, number in self.cuts:
+            ends = []
+            for index, (lane, start) in enumerate(zip(lanes, done, strict=True)):
+                level = number // _LEVELS ** (index % _PARTITIONS) % _LEVELS
+                part = level / (_LEVELS - 1) if self.lagging else number % 61 / 120
+                ends.append(start + int((len(lane) - start) * part))
+            yield Batch(OUTCOMES[outcome], _between(lanes, done, ends))
+            done = done if OUTCOMES[outcome] == "lost" else ends
+        yield Batch("applied", _between(lanes, done, [len(lane) for lane in lanes]))
+
+
+PLANS = st.builds(
+    Plan,
+    st.booleans(),
+    st.lists(
+        st.tuples(st.integers(0, len(OUTCOMES) - 1), st.integers(0, _LEVELS**_PARTITIONS - 1)),
+        max_size=10,
+    ).map(tuple),
+)
+
+
+def _between(
+    lanes: Sequence[list[Message]], starts: Sequence[int], ends: Sequence[int]
+) -> tuple[Message, ...]:
+    """The messages of half-open ranges."""
+    spans = zip(lanes, starts, ends, strict=True)
+    return tuple(message for lane, start, end in spans for message in lane[start:end])

@@ -1,0 +1,139 @@
+"""Histories: what a source did, and every message that its connector then put into Kafka.
+
+A history is drawn as numbers and built without chance: a database executes transactions
+(`database.py`), its log places them (`logs.py`), the connector reads a source snapshot at some
+moment and streams the rest, reads chunks of an incremental snapshot, and restarts from earlier
+points (`events.py`, `wire.py`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from hypothesis import strategies as st
+from hypothesis.vendor.pretty import RepresentationPrinter
+
+from tests.property.database import OPERATIONS, State
+from tests.property.dialects import DIALECTS, Dialect
+from tests.property.events import Source
+from tests.property.recorder import MODIFIERS, Recorder
+from tests.property.sending import Place, send
+from tests.support.archives import Message
+
+Tables = dict[tuple[object, ...], dict[tuple[object, ...], dict[str, object]]]
+Step = tuple[int, list[int]]
+STEPS = st.lists(
+    st.tuples(
+        st.integers(0, MODIFIERS - 1),
+        st.lists(st.integers(0, OPERATIONS - 1), min_size=1, max_size=4),
+    ),
+    min_size=1,
+    max_size=12,
+)
+SETTINGS = st.integers(0, 3 * 2 * 2 * 4 * 4 - 1)  # Partitions, images, bare, moment, rows.
+
+
+@dataclass(frozen=True)
+class History:
+    """Messages in arrival order, and the states that the source had.
+
+    `boundaries` are the source's states after each transaction that the connector sends whole,
+    from the source snapshot on; a cut may equal any of them, the end equals the last one.
+    """
+
+    connector: str
+    messages: tuple[Message, ...]
+    boundaries: tuple[Tables, ...]
+    snapshot_ends: dict[Place, int]  # What is to be landed before a state is whole.
+    known: bool  # Every row was read or streamed from the start, so that each cut is a state.
+    framed: bool  # Each change belongs to a transaction with BEGIN and END.
+    rewritten: frozenset[object]  # Keys with a delete and a create event at one position.
+
+    def _repr_pretty_(self, printer: RepresentationPrinter, _: object) -> None:
+        """How Hypothesis shows a falsifying example."""
+        lines = "".join(f"\n  {_told(message)}" for message in self.messages)
+        printer.text(f"{self.connector}, {len(self.boundaries)} states:{lines[:20_000]}\n")
+
+
+def histories(connector: str) -> st.SearchStrategy[History]:
+    """Histories of one connector's source; they shrink to one insert into one table."""
+    return st.builds(partial(build_history, DIALECTS[connector]), STEPS, SETTINGS)
+
+
+def build_history(dialect: Dialect, steps: Sequence[Step], settings: int) -> History:
+    """The history that the numbers stand for."""
+    settings, partitions = divmod(settings, 3)
+    settings, full = divmod(settings, 2)
+    settings, bare = divmod(settings, 2)
+    unread, moment = divmod(settings, 4)
+    known, moment = unread < 3 or not dialect.metadata, moment * dialect.metadata
+    moment = min(moment, len(steps) - 1)
+    recorder = Recorder(Source(dialect, partitions + 1, bool(full)), bare=bool(bare))
+    recorder.snapshot([operations for _, operations in steps[:moment]], rows=known)
+    for step in steps[moment:]:
+        recorder.step(*step)
+    if not known:
+        recorder.read_all()
+    elif not bare:
+        recorder.close()
+    # Where END comes late, the last one may not have been sent yet.
+    states = recorder.states[:-1] if recorder.end else recorder.states
+    messages, ends = send(recorder)
+    return History(
+        dialect.connector,
+        messages,
+        tuple(_truth(dialect, state) for state in states),
+        ends,
+        known,
+        recorder.framed,
+        _rewritten(recorder),
+    )
+
+
+def _rewritten(recorder: Recorder) -> frozenset[object]:
+    return frozenset(
+        (recorder.dialect.identity(change.table), (change.before["id"],))
+        for transaction in recorder.transactions
+        for change in transaction.changes
+        if change.kind == "d"
+        and change.before
+        and change.before["id"] in transaction.state[change.table]
+    )
+
+
+def _told(message: Message) -> str:
+    """A message in one line, for a falsifying example."""
+    place = f"{message.topic}[{message.partition}]@{message.offset}"
+    if message.value is None:
+        return f"{place} tombstone"
+    payload = json.loads(message.value)["payload"]
+    if "op" not in payload:
+        return f"{place} {payload.get('status') or payload.get('ddl')} {payload.get('id', '')}"
+    source = payload["source"]
+    names: tuple[str, ...] = (
+        "snapshot",
+        "sequence",
+        "scn",
+        "commit_scn",
+        "txSeq",
+        "commit_lsn",
+        "change_lsn",
+    )
+    names += ("event_serial_no", "file", "pos", "row", "commit_ts")
+    fields = " ".join(f"{name}={source[name]}" for name in names if source.get(name))
+    return f"{place} {payload['op']} {payload.get('after') or payload.get('before')} {fields}"
+
+
+def _truth(dialect: Dialect, state: State) -> Tables:
+    """A state as an applier gives it: without tables that have no rows, without nulls."""
+    return {
+        dialect.identity(table): {
+            (key,): {dialect.name(n): v for n, v in row.items() if v is not None}
+            for key, row in rows.items()
+        }
+        for table, rows in enumerate(state)
+        if rows
+    }
