@@ -71,6 +71,7 @@ class Barrier:
         begun = written = time.monotonic()
         first = self._written + 1
         self._write()
+        admin = kafka_admin(self.bootstrap_servers)
         with self._consumer() as consumer:
             while not self._is_passed(first):
                 now = time.monotonic()
@@ -79,7 +80,7 @@ class Barrier:
                 if now > written + _PATIENCE_S and not self._streamed.keys() & self._since(first):
                     self._write()
                     written = now
-                self._read(consumer)
+                self._read(consumer, admin.topics())
         return time.monotonic() - begun
 
     def _write(self) -> None:
@@ -117,11 +118,10 @@ class Barrier:
         finally:
             consumer.close()
 
-    def _read(self, consumer: Consumer) -> None:
-        """Account for what has come, of new topics too."""
+    def _read(self, consumer: Consumer, found: Mapping[str, int]) -> None:
+        """Account for what has come, of new ones among the cluster's topics too."""
         if self.cancelled.is_set():
             raise StackError(f"Wait for source {self.source.name!r} cancelled")
-        found = kafka_admin(self.bootstrap_servers).topics()
         places = {(t, n) for t in select_topics(self.source, found).topics for n in range(found[t])}
         new = sorted(places - self._next_offsets.keys())
         if new:

@@ -148,10 +148,6 @@ _TIDB: Mapping[str, ValueType] = {
 }
 
 
-def _tidb_type(schema: Schema) -> str:
-    return str(schema.get("tidb_type") or "")
-
-
 def parse_column(field: Schema, connector: Connector) -> Column:
     """The column of one field of a row's schema.
 
@@ -182,7 +178,7 @@ def value_type(schema: Schema, connector: Connector | None = None) -> ValueType:
     Raises:
         ValueError: The type is unknown.
     """
-    known = _SEMANTIC.get(str(schema.get("name") or "")) or _TIDB.get(_tidb_type(schema))
+    known = _SEMANTIC.get(str(schema.get("name") or "")) or _TIDB.get(str(schema.get("tidb_type")))
     if known is _ZONED and connector is not None and connector.zoned_as_text:
         return TEXT
     if isinstance(known, ValueType):

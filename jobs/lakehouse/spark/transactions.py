@@ -21,16 +21,7 @@ from lakehouse.names import sanitised_topic
 from lakehouse.spark.sql import literal
 
 _FINDINGS_SHOWN = 20
-_EVENT = (
-    "topic",
-    "partition",
-    "offset",
-    "position",
-    "redelivered",
-    "transaction",
-    "collection",
-    "total_order",
-)
+_IS_EVENT = "transaction IS NOT NULL AND reason IS NULL AND NOT control"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,14 +63,14 @@ def cut_transactions(
     marks = _marks(envelopes, connector).cache()
     try:
         events = _events(envelopes)
-        fresh = events.where(_is_fresh(applied_position))
+        fresh = envelopes.where(f"{_IS_EVENT} AND {_is_fresh(applied_position)}")
         judge = partial(_states, marks, fresh, _ingested(marks, source), stream_time_ms, source)
         states = judge(events).cache()
         summary = _summary(states)
         if summary["short"]:
             short = F.broadcast(states.where("short").select("transaction"))
             landed = _events(earlier()).join(short, "transaction", "left_semi")
-            states = judge(events.unionByName(landed, allowMissingColumns=True)).cache()
+            states = judge(events.unionByName(landed)).cache()
             summary = _summary(states)
         first = summary["first"]
         ends = _ends(fresh, states, first)
@@ -124,10 +115,8 @@ def _summary(states: DataFrame) -> Row:
 
 
 def _events(envelopes: DataFrame) -> DataFrame:
-    """Change events of transactions."""
-    readable = "transaction IS NOT NULL AND reason IS NULL AND NOT control"
-    known = [name for name in _EVENT if name in envelopes.columns]
-    return envelopes.where(readable).select(*known)
+    """What tells the change events of transactions apart."""
+    return envelopes.where(_IS_EVENT).select("transaction", "collection", "total_order")
 
 
 def _is_fresh(applied_position: str) -> str:
