@@ -153,7 +153,11 @@ class Postgres:
         transaction: Row | None,
     ) -> None:
         image = after if after is not None else before
-        key = None if op == "t" else {name: (image or {})[name] for name in table.key}
+        key = (
+            None
+            if op == "t" or not table.key
+            else {name: (image or {})[name] for name in table.key}
+        )
         payload = {
             "before": before,
             "after": after,

@@ -61,7 +61,7 @@ class Runs:
     def rows(self, table: str, *columns: str) -> list[tuple[object, ...]]:
         """Rows of a silver table's `main`, sorted."""
         found = self.spark.table(full_name(f"silver_{self.source.name}.public__{table}"))
-        return sorted(tuple(row) for row in found.select(*columns).collect())
+        return sorted(tuple(row) for row in found.selectExpr(*columns).collect())
 
     def state(self, table: str) -> list[Row]:
         """Rows of a table's state table, by kind and key."""

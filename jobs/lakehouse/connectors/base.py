@@ -73,6 +73,7 @@ class Connector:
         timeout: How long a transaction waits for its END; short where END comes with the next one.
         gtids: Whether a GTID can tell another log of the source.
         zoned_as_text: Whether times with a zone have more digits than a timestamp of silver keeps.
+        key_changes_in_place: Whether an update that changes the key may be one event.
         schema_changes_in_data: Whether schema changes come between the data events, without `op`.
     """
 
@@ -87,6 +88,7 @@ class Connector:
     timeout: str = "1h"
     gtids: bool = False
     zoned_as_text: bool = False
+    key_changes_in_place: bool = False
     schema_changes_in_data: bool = False
 
     @property

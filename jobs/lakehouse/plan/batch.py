@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lakehouse.config import SourceConfig
 from lakehouse.connectors import CONNECTORS
@@ -18,7 +18,6 @@ from lakehouse.plan.progress import Progress
 from lakehouse.plan.row_schema import RowSchema
 from lakehouse.plan.schema import SchemaPlan, older_defaults, plan_schema
 from lakehouse.plan.tables import TablePlan, TopicPartition, Version
-from lakehouse.plan.types import Column
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +29,27 @@ class TableFacts:
         stored: Silver's columns, name → Spark type; empty when there is no table yet.
         start: Where its events begin.
         holds: Fingerprints that `check` holds → why.
+        key: The columns that identify a row; empty for a bag of rows, None for no table yet.
     """
 
     silver: str
     stored: Mapping[str, str]
     start: Progress
     holds: Mapping[int, str]
+    key: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRules:
+    """Where a table's key comes from.
+
+    Attributes:
+        configured: The columns that the TOML file names; empty for those of the event key.
+        halves: Whether an update may change the key and still be one event.
+    """
+
+    configured: tuple[str, ...] = ()
+    halves: bool = False
 
 
 def is_foreign_topic(group: Group, source: SourceConfig) -> bool:
@@ -66,7 +80,7 @@ def plan_table(
     groups: Sequence[Group],
     schemas: Mapping[int, RowSchema],
     facts: TableFacts,
-    configured_key: tuple[str, ...] = (),
+    rules: KeyRules,
 ) -> TablePlan:
     """Plan one table's batch.
 
@@ -75,14 +89,16 @@ def plan_table(
         groups: Its groups, in any order.
         schemas: Fingerprint → columns.
         facts: What is known of the table.
-        configured_key: The key that the TOML file names; empty for the event key.
+        rules: Where its key comes from.
     """
+    candidates = _versions(groups, schemas)
+    key = _table_key(candidates, facts.key, rules.configured)
     versions: list[Version] = []
     hold, limits = "", {}
     plan = SchemaPlan()
-    for version, problem in _versions(groups, schemas, configured_key):
+    for version, problem in candidates:
         hold = problem or facts.holds.get(version.fingerprint, "")
-        hold = hold or _key_changed(versions, version)
+        hold = hold or _key_changed(key, version, rules.configured)
         attempt = plan_schema(facts.stored, [v.columns for v in (*versions, version)])
         hold = hold or attempt.hold
         if hold:
@@ -96,7 +112,9 @@ def plan_table(
         exists=bool(facts.stored),
         columns=_columns(facts.stored, plan),
         versions=tuple(versions),
-        key=versions[0].key if versions else (),
+        key=key,
+        key_in_row=bool(rules.configured),
+        halves=rules.halves or bool(rules.configured) or not key,
         schema=plan,
         defaults=older_defaults(list(facts.stored), [v.columns for v in versions]),
         start=facts.start,
@@ -108,7 +126,7 @@ def plan_table(
 
 
 def _versions(
-    groups: Sequence[Group], schemas: Mapping[int, RowSchema], configured: tuple[str, ...]
+    groups: Sequence[Group], schemas: Mapping[int, RowSchema]
 ) -> list[tuple[Version, str]]:
     """The schema versions in the order in which they came, each with why it cannot be used."""
     found: dict[int, dict[TopicPartition, int]] = {}
@@ -119,37 +137,47 @@ def _versions(
         place = (group.topic, group.partition)
         first = found.setdefault(group.fingerprint, {})
         first[place] = min(first.get(place, group.first_offset), group.first_offset)
-        if group.truncate is None or group.key_fields is not None:
-            keys.setdefault(group.fingerprint, set()).add(group.key_fields or "")
+        # A truncate has no key and says nothing.
+        if group.rows and group.key_fields not in (None, "[]"):
+            keys.setdefault(group.fingerprint, set()).add(str(group.key_fields))
     ordered = sorted(found, key=lambda fingerprint: min(found[fingerprint].values()))
-    versions: list[tuple[Version, str]] = []
-    for fingerprint in ordered:
-        schema = schemas[fingerprint]
-        key, key_problem = _key(keys.get(fingerprint, set()), schema.columns, configured)
-        version = Version(fingerprint, schema.columns, key, found[fingerprint])
-        versions.append((version, schema.problem or key_problem))
-    return versions
+    return [
+        _version(
+            Version(fingerprint, schemas[fingerprint].columns, None, found[fingerprint]),
+            sorted(keys.get(fingerprint, ())),
+            schemas[fingerprint].problem,
+        )
+        for fingerprint in ordered
+    ]
 
 
-def _key(
-    shapes: set[str], columns: Sequence[Column], configured: tuple[str, ...]
-) -> tuple[tuple[str, ...], str]:
-    """The key's columns in the row's order; truncates have no key and say nothing."""
-    if configured:
-        return configured, ""
-    if "" in shapes:
-        return (), "events without a key: a table without a primary key is not applied yet"
+def _version(version: Version, shapes: Sequence[str], problem: str) -> tuple[Version, str]:
     if len(shapes) > 1:
-        return (), f"the event key changed its fields: {' and '.join(sorted(shapes))}"
-    fields = {str(name) for name in json.loads(next(iter(shapes), "[]"))}
-    return tuple(column.name for column in columns if column.name in fields), ""
+        return version, problem or f"the event key changed its fields: {' and '.join(shapes)}"
+    if not shapes:
+        return version, problem
+    fields = {str(name) for name in json.loads(shapes[0])}
+    key = tuple(column.name for column in version.columns if column.name in fields)
+    return replace(version, key=key), problem
 
 
-def _key_changed(versions: Sequence[Version], version: Version) -> str:
-    known = next((earlier.key for earlier in versions if earlier.key), ())
-    if known and version.key and known != version.key:
-        return f"primary_key: the event key changed from {known} to {version.key}"
-    return ""
+def _table_key(
+    candidates: Sequence[tuple[Version, str]],
+    stored: tuple[str, ...] | None,
+    configured: tuple[str, ...],
+) -> tuple[str, ...]:
+    """The columns that identify a row; none for a bag of rows."""
+    if configured:
+        return configured
+    if stored is not None:
+        return stored
+    return next((version.key for version, _ in candidates if version.key), ())
+
+
+def _key_changed(key: tuple[str, ...], version: Version, configured: tuple[str, ...]) -> str:
+    if configured or version.key is None or set(version.key) == set(key):
+        return ""
+    return f"primary_key: the event key changed from {key} to {version.key}"
 
 
 def _limits(groups: Sequence[Group], version: Version) -> dict[TopicPartition, int]:

@@ -16,6 +16,7 @@ class Group:
         identity: None for control and unreadable messages.
         fingerprint: Names the schema text; None where there is no value.
         key_fields: JSON list of the event key's fields, sorted; None for a null key.
+        rows: How many of them change rows; truncates do not.
         truncate: Highest position of a truncate event; None when there is none.
         suspects: How many may be of events that silver has already.
     """
@@ -30,6 +31,7 @@ class Group:
     fingerprint: int | None
     key_fields: str | None
     count: int
+    rows: int
     first_offset: int
     placeholders: int
     suspects: int

@@ -22,12 +22,12 @@ class Version:
     Attributes:
         fingerprint: As envelopes carry it.
         first: Topic partition → first offset with this version.
-        key: Columns of the event key, in the order of the row's columns; empty for a null key.
+        key: Columns of the event key, in the order of the row's columns; None for no key.
     """
 
     fingerprint: int
     columns: tuple[Column, ...]
-    key: tuple[str, ...]
+    key: tuple[str, ...] | None
     first: Mapping[TopicPartition, int]
 
 
@@ -41,7 +41,9 @@ class TablePlan:
         exists: Whether silver has the table.
         versions: Schema versions that the batch carries, oldest first; those behind a hold are
             not among them.
-        key: Columns that identify a row.
+        key: Columns that identify a row; none for a bag of rows, which its whole image names.
+        key_in_row: Whether the key is read from the row image instead of the event key.
+        halves: Whether an update is taken as a delete of the old row and an insert of the new one.
         schema: Columns to add and to widen.
         defaults: Columns whose constant default older rows get, by lower-case name.
         start: Where this table's events begin; held tables are behind the others.
@@ -57,6 +59,8 @@ class TablePlan:
     columns: Mapping[str, str]
     versions: tuple[Version, ...]
     key: tuple[str, ...]
+    key_in_row: bool
+    halves: bool
     schema: SchemaPlan
     defaults: Mapping[str, Column]
     start: Progress
@@ -64,6 +68,11 @@ class TablePlan:
     truncate: str
     placeholders: bool
     hold: str = ""
+
+    @property
+    def is_bag(self) -> bool:
+        """Whether equal rows may stand in it several times."""
+        return not self.key
 
     @property
     def state(self) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
 import pyspark.sql.functions as F
 from pyspark.sql import DataFrame, SparkSession
@@ -25,6 +26,7 @@ from lakehouse.spark.profile import Schemas, load_schemas, profile
 from lakehouse.spark.redelivery import place_and_mark, suspect
 from lakehouse.spark.session import tune
 from lakehouse.spark.sql import all_of, any_of, in_partition
+from lakehouse.spark.tombstones import EMPTY_MESSAGE, without_tombstones
 from lakehouse.spark.transactions import TransactionCut, cut_transactions
 
 
@@ -87,11 +89,14 @@ def open_batch(
     topics = sorted(landed.topics)
     parsed = parse(messages, source, connector, topics).localCheckpoint(eager=False)
     groups = profile(parsed, since.position)
+    earlier = partial(_earlier, spark, source, connector, since)
+    empty = {(group.topic, group.partition) for group in groups if group.reason == EMPTY_MESSAGE}
+    if empty:
+        parsed = without_tombstones(parsed, sorted(empty), earlier).localCheckpoint(eager=False)
+        groups = profile(parsed, since.position)
     placed = _place(spark, source, connector, parsed, groups, since)
     clock = _stream_time(messages, until)
-    cut = _cut(
-        placed, source, connector, since, clock, lambda: _earlier(spark, source, connector, since)
-    )
+    cut = _cut(placed, source, connector, since, clock, earlier)
     end = limited(landed, cut.ends)
     inside = placed.where(before(end, cut.ends)) if cut.ends else placed
     final = profile(inside, since.position) if cut.ends else groups

@@ -11,60 +11,75 @@ from __future__ import annotations
 import pyspark.sql.functions as F
 from pyspark.sql import DataFrame
 
-from lakehouse.envelope import DELETE
+from lakehouse.envelope import DELETE, READ
 from lakehouse.spark.sql import literal
 
 NEW, SUPERSEDED, QUARANTINED = "new", "superseded", "quarantined"
 _EVENT = ("key", "op", "position", "topic", "partition", "offset", "source_ts_ms", "image")
 
 
-def judge_events(rows: DataFrame, stored: DataFrame, barrier: str) -> DataFrame:
+def judge_events(rows: DataFrame, stored: DataFrame, barrier: str, *, is_bag: bool) -> DataFrame:
     """Give each event a verdict, and what its key has in silver.
 
     Args:
         rows: From `events.table_rows`.
         stored: From `silver.stored_state`.
         barrier: Position of the newest truncate that is applied already; empty for none.
+        is_bag: Whether a source snapshot may read equal rows, which have one position too.
 
     Returns:
-        The rows with `verdict, live, stored_position, stored_image`.
+        The rows with `verdict, had, live, stored_position, stored_image`.
     """
     older = f"position < coalesce(stored_position, '') OR position <= {literal(barrier)}"
     follows = "topic = stored_at.topic AND partition = stored_at.partition"
     repeats = f"position = stored_position AND NOT ({follows} AND offset > stored_at.offset)"
     same = "topic, partition, row_key, position, op, total_order, image_hash"
     nth = f"row_number() OVER (PARTITION BY {same} ORDER BY offset)"
+    again = f"(op != {literal(READ)} AND {nth} > 1)" if is_bag else f"{nth} > 1"
     verdict = (
         f"CASE WHEN reason IS NOT NULL THEN {literal(QUARANTINED)} "
-        f"WHEN redelivered OR {older} OR ({repeats}) OR {nth} > 1 THEN {literal(SUPERSEDED)} "
+        f"WHEN redelivered OR {older} OR ({repeats}) OR {again} THEN {literal(SUPERSEDED)} "
         f"ELSE {literal(NEW)} END AS verdict"
     )
     return rows.join(stored, "row_key", "left").selectExpr(
         *rows.columns,
         "stored_position",
-        "coalesce(live, false) AS live",
+        "coalesce(had, 0) AS had",
+        "coalesce(had, 0) > 0 AS live",
         "stored_image",
         verdict,
     )
 
 
-def winners(judged: DataFrame, truncate: str) -> DataFrame:
+def winners(judged: DataFrame, truncate: str, *, is_bag: bool) -> DataFrame:
     """The last new event of each key.
 
     Args:
         judged: From `judge_events`, with unchanged large values resolved.
         truncate: Position of the newest truncate of the batch; events before it are gone.
+        is_bag: Whether a key may have several rows, so that each event adds or takes one.
 
     Returns:
         `row_key, key, op, position, topic, partition, offset, source_ts_ms, image, unavailable,
-        live, marked, kept`; `kept` says whether the key has a row afterwards.
+        had, live, marked, copies, kept`; `copies` says how many rows the key has afterwards,
+        `kept` whether it has any.
     """
-    event = ", ".join((*_EVENT, "unavailable", "live", "stored_position IS NOT NULL AS stored"))
-    last = F.expr(f"max_by(struct({event}), struct(position, offset)) AS e")
-    folded = judged.where(f"verdict = {literal(NEW)}").groupBy("row_key").agg(last)
+    event = ", ".join((*_EVENT, "unavailable", "had", "stored_position"))
+    last = f"max_by(struct({event}), struct(position, offset, half)) AS e"
+    newer = f"position > {literal(truncate)}"
+    step = f"sum(CASE WHEN NOT ({newer}) THEN 0 WHEN op = {literal(DELETE)} THEN -1 ELSE 1 END)"
+    folded = (
+        judged.where(f"verdict = {literal(NEW)}")
+        .groupBy("row_key")
+        .agg(F.expr(last), F.expr(f"{step} AS step"))
+    )
+    is_there = f"int(e.op != {literal(DELETE)} AND e.position > {literal(truncate)})"
+    base = f"if(coalesce(e.stored_position, '') > {literal(truncate)}, e.had, 0)"
+    copies = f"greatest({base} + step, 0)" if is_bag else is_there
     return folded.selectExpr(
         "row_key",
-        *(f"e.{name}" for name in (*_EVENT, "unavailable", "live")),
-        "e.stored AND NOT e.live AS marked",
-        f"e.op != {literal(DELETE)} AND e.position > {literal(truncate)} AS kept",
-    )
+        *(f"e.{name}" for name in (*_EVENT, "unavailable", "had")),
+        "e.had > 0 AS live",
+        "e.stored_position IS NOT NULL AND e.had = 0 AS marked",
+        f"bigint({copies}) AS copies",
+    ).selectExpr("*", "copies > 0 AS kept")

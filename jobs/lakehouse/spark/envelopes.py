@@ -30,6 +30,7 @@ from lakehouse.plan.progress import Progress
 from lakehouse.spark import positions
 from lakehouse.spark.sql import any_of, in_partition, literal
 from lakehouse.spark.tables import full_name
+from lakehouse.spark.tombstones import EMPTY_MESSAGE
 
 _IDENTITY = {"database": "db", "schema_name": "schema", "table_name": "table"}
 _COMMON = ("connector", "name", "snapshot", "ts_ms", "txId", "lsn", *_IDENTITY.values())
@@ -200,8 +201,8 @@ def _judge(rows: DataFrame, source: SourceConfig, connector: Connector) -> DataF
         "key",
         "value_null",
         "role",
-        f"CASE WHEN {other} OR ({tombstone}) THEN NULL WHEN value_null THEN 'empty_message' "
-        f"{cases} END AS reason",
+        f"CASE WHEN {other} OR ({tombstone}) THEN NULL "
+        f"WHEN value_null THEN {literal(EMPTY_MESSAGE)} {cases} END AS reason",
         f"{other} OR ({tombstone}) AS control",
         "op",
         *_IDENTITY,

@@ -13,24 +13,27 @@ from functools import reduce
 from pyspark.sql import DataFrame
 
 from lakehouse.config import TopicRole
-from lakehouse.envelope import DELETE, PLACEHOLDER, PLACEHOLDER_BASE64, TRUNCATE
+from lakehouse.envelope import DELETE, TRUNCATE, UPDATE
 from lakehouse.names import TableIdentity, quote_ident
 from lakehouse.plan.tables import TablePlan, TopicPartition, Version, default_token
 from lakehouse.plan.types import Column as SchemaColumn
 from lakehouse.plan.types import Kind
 from lakehouse.spark.decode import decode
+from lakehouse.spark.halves import halves, is_placeholder
+from lakehouse.spark.rows import key_text, row_key
 from lakehouse.spark.sql import all_of, any_of, in_partition, literal
 
 _PLACE = ("topic", "partition", "offset", "position", "op", "snapshot", "source_ts_ms")
 # `redelivered` and what tells two events of one position apart go with each event.
-_DELIVERY = ("redelivered", "total_order")
-# The placeholder is text, its bytes, or an array's only element.
-_PLACEHOLDERS = (PLACEHOLDER, PLACEHOLDER_BASE64, f'["{PLACEHOLDER}"]')
+_DELIVERY = ("redelivered", "total_order", "half", "counted")
 _NO_NAMES = "CAST(array() AS array<string>)"
+# A row of a bag is named by its image, so that what it was before must be sent too.
 _REASON = (
-    "CASE WHEN bad_key THEN 'bad_key' "
-    f"WHEN op != {literal(DELETE)} AND image_hash IS NULL THEN 'no_image' "
-    f"WHEN op != {literal(DELETE)} AND other_key THEN 'key_mismatch' "
+    "CASE WHEN bad_key THEN 'bad_key' WHEN no_key THEN 'no_key' "
+    f"WHEN tokens IS NULL AND bag AND op IN ({literal(UPDATE)}, {literal(DELETE)}) "
+    "THEN 'no_before_image' "
+    "WHEN tokens IS NULL AND is_new THEN 'no_image' "
+    "WHEN is_new AND other_key THEN 'key_mismatch' "
     "WHEN size(bad) > 0 THEN 'bad_value' END"
 )
 
@@ -40,7 +43,8 @@ def table_rows(envelopes: DataFrame, plan: TablePlan) -> DataFrame:
 
     Returns:
         `topic, partition, offset, position, op, snapshot, source_ts_ms, redelivered, total_order,
-        image_hash, row_key, key, image, unavailable, bad, reason`; `bad` lists columns.
+        half, counted, image_hash, row_key, key, image, unavailable, bad, reason`; `bad` lists
+        columns. An update may be two rows: `half` orders them, one of them is `counted`.
     """
     mine = envelopes.where(
         all_of((belongs_to(plan.identity), f"op != {literal(TRUNCATE)}", _in_plan(plan)))
@@ -68,51 +72,63 @@ def belongs_to(identity: TableIdentity) -> str:
 
 
 def _decode_version(events: DataFrame, version: Version, plan: TablePlan) -> DataFrame:
-    names = ",".join(f"{quote_ident(column.name)}:string" for column in version.columns)
     by_name = {column.name.lower(): column for column in version.columns}
-    keys = (_key_value(by_name[name.lower()], plan.columns[name], name) for name in plan.key)
+    keys = (_key_value(by_name[name.lower()], name, plan) for name in plan.key)
     values = (_value(name, kind, by_name, plan) for name, kind in plan.columns.items())
-    typed = events.where(f"fingerprint = {version.fingerprint}").selectExpr(
-        *_PLACE,
-        *_DELIVERY,
-        "key_tokens",
-        f"named_struct({', '.join(keys)}) AS key",
-        f"try_variant_get(payload, '$.after', {literal(f'struct<{names}>')}) AS tokens",
-    )
+    mine = events.where(f"fingerprint = {version.fingerprint}")
+    key = f"named_struct({', '.join(keys)})" if plan.key else "CAST(NULL AS string)"
+    typed = halves(mine, version, plan).selectExpr("*", f"{key} AS key")
     decoded = typed.selectExpr(
-        "*",
-        f"if(op != {literal(DELETE)}, named_struct({', '.join(values)}), NULL) AS image",
+        "*", f"if({_has_image(plan)}, named_struct({', '.join(values)}), NULL) AS image"
     )
     found = decoded.selectExpr(
         *_PLACE,
         *_DELIVERY,
         "if(tokens IS NOT NULL, xxhash64(tokens), NULL) AS image_hash",
-        f"{key_text('key', plan.key)} AS row_key",
+        f"{row_key(plan, 'image') if plan.is_bag else key_text(plan, 'key')} AS row_key",
         "key",
         "image",
+        "tokens",
         f"{_unavailable(version, plan)} AS unavailable",
         f"{_undecodable(version, plan)} AS bad",
-        f"{any_of(_is_bad_key(by_name[name.lower()], name) for name in plan.key)} AS bad_key",
+        f"{any_of(_is_bad_key(by_name[name.lower()], name, plan) for name in plan.key)} AS bad_key",
         f"{any_of(_differs(name) for name in plan.key)} AS other_key",
+        f"{_lacks_key(plan)} AS no_key",
+        f"{'true' if plan.is_bag else 'false'} AS bag",
+        f"op != {literal(DELETE)} AS is_new",
     )
-    return found.selectExpr("*", f"{_REASON} AS reason").drop("bad_key", "other_key")
+    helpers = ("tokens", "bad_key", "other_key", "no_key", "bag", "is_new")
+    return found.selectExpr("*", f"{_REASON} AS reason").drop(*helpers)
 
 
-def key_text(struct: str, names: tuple[str, ...]) -> str:
-    """Text that names a key: a JSON list of its values, in the order of the key's columns."""
-    texts = ", ".join(f"CAST({struct}.{quote_ident(name)} AS string)" for name in names)
-    return f"to_json(array({texts}), map('ignoreNullFields', 'false'))"
+def _has_image(plan: TablePlan) -> str:
+    """Whether the row image is needed: of a delete, only where it names the row."""
+    return "true" if plan.is_bag else f"op != {literal(DELETE)}"
 
 
-def _key_value(column: SchemaColumn, kind: str, name: str) -> str:
-    value = decode(f"element_at(key_tokens, {literal(column.name)})", column.type)
-    return f"{literal(name)}, CAST({value} AS {kind})"
+def _lacks_key(plan: TablePlan) -> str:
+    if plan.is_bag or plan.key_in_row:
+        return "false"
+    return "coalesce(size(key_tokens), 0) = 0"
 
 
-def _is_bad_key(column: SchemaColumn, name: str) -> str:
+def _key_token(column: SchemaColumn, plan: TablePlan) -> str:
+    sent = f"element_at(key_tokens, {literal(column.name)})"
+    if not plan.halves:
+        return sent
+    # The event key of an update that changes the key is the new one.
+    of_row = "true" if plan.key_in_row else f"op = {literal(DELETE)}"
+    return f"if({of_row}, coalesce({_token(column)}, {sent}), {sent})"
+
+
+def _key_value(column: SchemaColumn, name: str, plan: TablePlan) -> str:
+    value = decode(_key_token(column, plan), column.type)
+    return f"{literal(name)}, CAST({value} AS {plan.columns[name]})"
+
+
+def _is_bad_key(column: SchemaColumn, name: str, plan: TablePlan) -> str:
     """Whether a column of the event key is there and gives no value."""
-    token = f"element_at(key_tokens, {literal(column.name)})"
-    return f"{token} IS NOT NULL AND key.{quote_ident(name)} IS NULL"
+    return f"{_key_token(column, plan)} IS NOT NULL AND key.{quote_ident(name)} IS NULL"
 
 
 def _differs(name: str) -> str:
@@ -146,8 +162,7 @@ def _token(column: SchemaColumn) -> str:
 
 
 def _is_placeholder(column: SchemaColumn) -> str:
-    texts = ", ".join(map(literal, _PLACEHOLDERS))
-    return f"coalesce({_token(column)} IN ({texts}), false)"
+    return is_placeholder(_token(column))
 
 
 def _unavailable(version: Version, plan: TablePlan) -> str:
@@ -155,9 +170,12 @@ def _unavailable(version: Version, plan: TablePlan) -> str:
     if not plan.placeholders:
         return _NO_NAMES
     return _names_where(
-        (_is_placeholder(column), column.name.lower())
-        for column in version.columns
-        if column.type.kind in (Kind.CAST, Kind.BASE64, Kind.ARRAY)
+        plan,
+        (
+            (_is_placeholder(column), column.name.lower())
+            for column in version.columns
+            if column.type.kind in (Kind.CAST, Kind.BASE64, Kind.ARRAY)
+        ),
     )
 
 
@@ -165,10 +183,13 @@ def _undecodable(version: Version, plan: TablePlan) -> str:
     """Names of columns whose token is there and gives no value."""
     stored = {name.lower() for name in plan.columns}
     return _names_where(
-        (_lacks_value(column, plan), column.name)
-        for column in version.columns
-        if column.name.lower() in stored
-        and (column.type.kind, column.type.spark) != (Kind.CAST, "string")
+        plan,
+        (
+            (_lacks_value(column, plan), column.name)
+            for column in version.columns
+            if column.name.lower() in stored
+            and (column.type.kind, column.type.spark) != (Kind.CAST, "string")
+        ),
     )
 
 
@@ -177,12 +198,12 @@ def _lacks_value(column: SchemaColumn, plan: TablePlan) -> str:
     return f"{lacks} AND NOT {_is_placeholder(column)}" if plan.placeholders else lacks
 
 
-def _names_where(found: Iterable[tuple[str, str]]) -> str:
+def _names_where(plan: TablePlan, found: Iterable[tuple[str, str]]) -> str:
     """The names whose condition holds; the row image of a delete event has none."""
     named = ", ".join(f"if({condition}, {literal(name)}, NULL)" for condition, name in found)
     if not named:
         return _NO_NAMES
-    return f"if(op != {literal(DELETE)}, array_compact(array({named})), {_NO_NAMES})"
+    return f"if({_has_image(plan)}, array_compact(array({named})), {_NO_NAMES})"
 
 
 def _in_plan(plan: TablePlan) -> str:

@@ -22,7 +22,7 @@ from lakehouse.plan.groups import Group
 from lakehouse.plan.row_schema import RowSchema, proven_schema, read_schema
 from lakehouse.plan.types import Schema
 from lakehouse.spark.redelivery import suspect
-from lakehouse.spark.sql import any_of, in_partition
+from lakehouse.spark.sql import any_of, in_partition, literal
 
 Schemas: TypeAlias = Mapping[TableIdentity, Mapping[int, RowSchema]]
 
@@ -55,6 +55,7 @@ def profile(envelopes: DataFrame, applied_position: str = "") -> tuple[Group, ..
     """
     groups = envelopes.groupBy(*_KEYS).agg(
         F.count("*").alias("count"),
+        F.expr(f"count_if(op != {literal(TRUNCATE)}) AS rows"),
         F.min("offset").alias("first_offset"),
         F.sum(F.col("has_placeholder").cast("int")).alias("placeholders"),
         F.expr(f"count_if({suspect(applied_position)}) AS suspects"),
@@ -90,6 +91,7 @@ def _group(row: Mapping[str, object]) -> Group:
         "fingerprint",
         "key_fields",
         "count",
+        "rows",
         "first_offset",
         "placeholders",
         "suspects",

@@ -6,17 +6,23 @@ In: a table's plan. Out: DataFrames of what is stored, and tables made fit for t
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping
 
 import pyspark.sql.functions as F
+from pyiceberg.catalog import Catalog
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import types as T
 
 from lakehouse.names import quote_ident
 from lakehouse.plan.tables import TablePlan
 from lakehouse.spark import tables
+from lakehouse.spark.metadata import load_metadata
+from lakehouse.spark.rows import row_key
 
 CDC = "_cdc"
+# The columns that identify a row, as a JSON list.
+KEY_PROPERTY = "lakehouse.key"
 _CDC_FIELDS = {
     "op": "string",
     "position": "string",
@@ -78,10 +84,18 @@ def stored_columns(spark: SparkSession, silver: str) -> dict[str, str]:
     }
 
 
+def stored_key(catalog: Catalog, silver: str) -> tuple[str, ...] | None:
+    """The columns that identify a row of a silver table; None where there is no table."""
+    metadata = load_metadata(catalog, silver)
+    text = metadata.properties.get(KEY_PROPERTY) if metadata else None
+    return tuple(json.loads(text)) if text is not None else None
+
+
 def prepare(spark: SparkSession, plan: TablePlan) -> None:
     """Create the table and its state table, or add and widen columns; repeating it is harmless."""
     if not plan.exists:
-        tables.create_table(spark, plan.silver, _schema(plan), PROPERTIES)
+        properties = {**PROPERTIES, KEY_PROPERTY: json.dumps(plan.key)}
+        tables.create_table(spark, plan.silver, _schema(plan), properties)
         tables.create_table(spark, plan.state, STATE_SCHEMA, PROPERTIES)
         return
     present = {name.lower(): kind for name, kind in stored_columns(spark, plan.silver).items()}
@@ -128,7 +142,8 @@ def stored_state(
         has_state: Whether the state table has rows at all.
 
     Returns:
-        `row_key, stored_position, stored_at, live, stored_image`, at most one row for each key.
+        `row_key, stored_position, stored_at, had, stored_image`, at most one row for each key;
+        `had` says how many rows it has.
     """
     cdc = quote_ident(cdc_name(plan.columns))
     no_image = F.lit(None).cast(_image_type(plan)).alias("stored_image")
@@ -138,9 +153,16 @@ def stored_state(
         "k.row_key",
         F.col(f"{cdc}.position").alias("stored_position"),
         F.expr(f"struct({cdc}.topic, {cdc}.partition, {cdc}.offset) AS stored_at"),
-        F.lit(True).alias("live"),
+        F.lit(1).cast("bigint").alias("had"),
         image if with_image else no_image,
     )
+    if plan.is_bag:
+        live = live.groupBy("row_key").agg(
+            F.max("stored_position").alias("stored_position"),
+            F.max_by("stored_at", "stored_position").alias("stored_at"),
+            F.sum("had").alias("had"),
+            F.first("stored_image").alias("stored_image"),
+        )
     if not has_state:
         return live
     marks = (
@@ -153,7 +175,7 @@ def stored_state(
             "row_key",
             F.col("m.position").alias("stored_position"),
             F.expr("struct(m.topic, m.partition, m.offset) AS stored_at"),
-            F.lit(False).alias("live"),
+            F.lit(0).cast("bigint").alias("had"),
             no_image,
         )
     )
@@ -166,7 +188,7 @@ def nothing_stored(spark: SparkSession, plan: TablePlan) -> DataFrame:
         F.lit(None).cast("string").alias("row_key"),
         F.lit(None).cast("string").alias("stored_position"),
         F.lit(None).cast("struct<topic:string,partition:int,offset:bigint>").alias("stored_at"),
-        F.lit(None).cast("boolean").alias("live"),
+        F.lit(None).cast("bigint").alias("had"),
         F.lit(None).cast(_image_type(plan)).alias("stored_image"),
     )
 
@@ -187,6 +209,8 @@ def newest_barrier(spark: SparkSession, plan: TablePlan) -> str:
 
 
 def _same_key(plan: TablePlan) -> Column:
+    if plan.is_bag:
+        return F.expr(f"{row_key(plan)} = k.row_key")
     condition = F.lit(True)
     for name in plan.key:
         quoted = quote_ident(name)

@@ -12,13 +12,12 @@ from dataclasses import dataclass, field, replace
 import pyspark.sql.functions as F
 from pyspark.sql import DataFrame
 
-from lakehouse.envelope import DELETE
 from lakehouse.plan.conservation import summed
-from lakehouse.plan.tables import TopicPartition
+from lakehouse.plan.tables import TablePlan, TopicPartition
 from lakehouse.spark import collapse, events, metadata, placeholders, silver, tables
 from lakehouse.spark.session import tune
 from lakehouse.spark.sql import literal
-from lakehouse.spark.writing import Work, write_silver, write_state
+from lakehouse.spark.writing import Work, is_mark, write_silver, write_state
 
 ROWS_PROPERTY = "lakehouse.rows"
 # Coordinates of unreadable events that the driver holds for the quarantine.
@@ -84,9 +83,9 @@ def stage_table(work: Work, envelopes: DataFrame) -> Staged:
     truncate = plan.truncate if plan.truncate > barrier else ""
     judged = _judged(work, envelopes, barrier, has_state=has_state).localCheckpoint(eager=False)
     folded = collapse.winners(
-        placeholders.resolve(judged, list(plan.columns)) if plan.placeholders else judged, truncate
+        _resolved(judged, plan), truncate, is_bag=plan.is_bag
     ).localCheckpoint(eager=False)
-    numbers = _numbers(folded)
+    numbers = _numbers(folded, plan)
     if not numbers["keys"] and not truncate and not (plan.schema.add and before):
         return _result(work, judged, before, changed=False)
     work.check()
@@ -103,6 +102,13 @@ def stage_table(work: Work, envelopes: DataFrame) -> Staged:
     )
 
 
+def _resolved(judged: DataFrame, plan: TablePlan) -> DataFrame:
+    """With unchanged large values; a row of a bag has its own in the image before."""
+    if not plan.placeholders or plan.is_bag:
+        return judged
+    return placeholders.resolve(judged, list(plan.columns))
+
+
 def _judged(work: Work, envelopes: DataFrame, barrier: str, *, has_state: bool) -> DataFrame:
     rows = events.table_rows(envelopes, work.plan)
     is_empty = metadata.head(work.catalog, work.plan.silver) is None
@@ -113,30 +119,31 @@ def _judged(work: Work, envelopes: DataFrame, barrier: str, *, has_state: bool) 
         stored = silver.stored_state(
             work.spark, work.plan, keys, with_image=work.plan.placeholders, has_state=has_state
         )
-    return collapse.judge_events(rows, stored, barrier)
+    return collapse.judge_events(rows, stored, barrier, is_bag=work.plan.is_bag)
 
 
 def _verdicts(judged: DataFrame) -> dict[str, dict[TopicPartition, int]]:
     found: dict[str, dict[TopicPartition, int]] = {}
-    for row in judged.groupBy("topic", "partition", "verdict").count().collect():
+    events = judged.where("counted")
+    for row in events.groupBy("topic", "partition", "verdict").count().collect():
         place = (row["topic"], row["partition"])
         found.setdefault(row["verdict"], {})[place] = row["count"]
     return found
 
 
-def _numbers(folded: DataFrame) -> dict[str, int]:
+def _numbers(folded: DataFrame, plan: TablePlan) -> dict[str, int]:
     counted = {
-        "keys": "true",
-        "upserts": "kept",
-        "inserts": "kept AND NOT live",
-        "deletes": "NOT kept AND live",
-        "live": "live",
-        "marked": "marked",
-        "marks": f"op = {literal(DELETE)}",
+        "keys": "1",
+        "upserts": "copies",
+        "inserts": "greatest(copies - had, 0)",
+        "deletes": "greatest(had - copies, 0)",
+        "live": "int(live)",
+        "marked": "int(marked)",
+        "marks": f"int({is_mark(plan)})",
     }
-    row = folded.selectExpr(*(f"count_if({test}) AS {name}" for name, test in counted.items()))
+    row = folded.selectExpr(*(f"sum({number}) AS {name}" for name, number in counted.items()))
     found = row.collect()[0]
-    return {name: int(found[name]) for name in counted}
+    return {name: int(found[name] or 0) for name in counted}
 
 
 def _rows_before(work: Work) -> int:

@@ -17,6 +17,7 @@ from lakehouse.names import quote_ident
 from lakehouse.plan.tables import TablePlan
 from lakehouse.plan.types import Column
 from lakehouse.spark import events, silver, tables
+from lakehouse.spark.rows import row_key
 from lakehouse.spark.sql import literal
 
 _COORDINATES = (
@@ -67,15 +68,29 @@ def write_silver(work: Work, folded: DataFrame, numbers: Mapping[str, int], trun
         old = f"{cdc}.position < {literal(truncate)}"
         tables.delete_on_branch(spark, plan.silver, work.branch, old, work.summary)
     if numbers["live"]:
-        folded.where("live").select("key.*").createOrReplaceTempView("changed_keys")
-        names = ", ".join(quote_ident(name) for name in plan.key)
-        condition = f"({names}) IN (SELECT {names} FROM changed_keys)"
+        folded.where("live").createOrReplaceTempView("changed_keys")
+        condition = f"({_names(plan)}) IN (SELECT {_names(plan, 'key.')} FROM changed_keys)"
         tables.delete_on_branch(spark, plan.silver, work.branch, condition, work.summary)
     if numbers["upserts"]:
         event = ", ".join(("op", "position", "0 AS epoch", *_COORDINATES))
-        rows = folded.where("kept").selectExpr("image.*", f"struct({event}) AS {cdc}")
+        kept = folded.where("kept")
+        if plan.is_bag:
+            kept = kept.selectExpr("*", "explode(sequence(1, copies)) AS copy")
+        rows = kept.selectExpr("image.*", f"struct({event}) AS {cdc}")
         files = 1 + numbers["upserts"] // _ROWS_PER_FILE
         tables.append_on_branch(rows.coalesce(files), plan.silver, work.branch, work.summary)
+
+
+def _names(plan: TablePlan, prefix: str = "") -> str:
+    """What names a row, in the table or, with a prefix, among the winners."""
+    if plan.is_bag:
+        return "row_key" if prefix else row_key(plan)
+    return ", ".join(prefix + quote_ident(name) for name in plan.key)
+
+
+def is_mark(plan: TablePlan) -> str:
+    """Whether a winner leaves a delete mark."""
+    return "NOT kept" if plan.is_bag else f"op = {literal(DELETE)}"
 
 
 def _assignments(work: Work, added: Iterable[Column]) -> str:
@@ -112,7 +127,7 @@ def write_state(work: Work, folded: DataFrame, numbers: Mapping[str, int], trunc
         folded.where("marked").select("row_key").createOrReplaceTempView("unmarked_keys")
         condition = f"kind = '{silver.DELETE_MARK}' AND key IN (SELECT row_key FROM unmarked_keys)"
         tables.delete_on_branch(spark, plan.state, work.branch, condition, work.summary)
-    rows = folded.where(f"op = {literal(DELETE)}").selectExpr(
+    rows = folded.where(is_mark(plan)).selectExpr(
         "row_key AS key",
         f"{literal(silver.DELETE_MARK)} AS kind",
         "position",

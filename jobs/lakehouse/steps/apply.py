@@ -17,7 +17,7 @@ import pyspark.sql.functions as F
 
 from lakehouse.connectors import CONNECTORS
 from lakehouse.names import silver_names
-from lakehouse.plan.batch import TableFacts, plan_table, silver_identifier, table_groups
+from lakehouse.plan.batch import KeyRules, TableFacts, plan_table, silver_identifier, table_groups
 from lakehouse.plan.conservation import Law, balance, pending_of, to_json_counts
 from lakehouse.plan.handover import excluded_of, published_names, start_of_batch
 from lakehouse.plan.progress import Progress
@@ -90,9 +90,10 @@ def _plans(work: Applying) -> list[TablePlan]:
             stored=silver.stored_columns(work.context.spark, identifier),
             start=Progress.from_json(own.offsets) if own else base,
             holds=held.get(identity, {}),
+            key=silver.stored_key(work.context.ledger.catalog, identifier),
         )
-        key = source.table_options(identity).key
-        plans.append(plan_table(identity, mine, work.batch.schemas[identity], facts, key))
+        rules = KeyRules(source.table_options(identity).key, work.connector.key_changes_in_place)
+        plans.append(plan_table(identity, mine, work.batch.schemas[identity], facts, rules))
     return plans
 
 

@@ -1,0 +1,50 @@
+"""Tombstones without a key: what stands right behind the delete event of a table without a key.
+
+In: envelopes, some of which have neither key nor value (`empty_message`). Out: the same, those
+that follow such a delete in their topic partition taken for control messages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pyspark.sql.functions as F
+from pyspark.sql import DataFrame
+
+from lakehouse.envelope import DELETE
+from lakehouse.plan.tables import TopicPartition
+from lakehouse.spark.sql import any_of, in_partition, literal
+
+EMPTY_MESSAGE = "empty_message"
+_IS_DELETE = f"coalesce(op = {literal(DELETE)} AND key IS NULL AND reason IS NULL, false)"
+_FOLLOWS = (
+    f"reason <=> {literal(EMPTY_MESSAGE)} AND coalesce("
+    f"lag({_IS_DELETE}) OVER (PARTITION BY topic, partition ORDER BY offset), was_delete, false)"
+)
+
+
+def without_tombstones(
+    envelopes: DataFrame, places: list[TopicPartition], earlier: Callable[[], DataFrame]
+) -> DataFrame:
+    """Recognise tombstones among the empty messages.
+
+    Args:
+        envelopes: The batch.
+        places: Where there are empty messages; of none nothing is done.
+        earlier: The envelopes before the batch: its first message may follow a delete event.
+    """
+    if not places:
+        return envelopes
+    before = (
+        earlier()
+        .where(any_of(map(in_partition, places)))
+        .groupBy("topic", "partition")
+        .agg(F.expr(f"max_by({_IS_DELETE}, offset) AS was_delete"))
+    )
+    found = envelopes.join(F.broadcast(before), ["topic", "partition"], "left")
+    marked = found.selectExpr("*", f"{_FOLLOWS} AS is_tombstone")
+    changed = {
+        "reason": F.expr("if(is_tombstone, NULL, reason)"),
+        "control": F.expr("control OR is_tombstone"),
+    }
+    return marked.withColumns(changed).select(*envelopes.columns)
