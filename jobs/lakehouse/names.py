@@ -12,7 +12,7 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import total_ordering
 
@@ -23,7 +23,10 @@ BRONZE_NAMESPACE = "bronze"
 QUALITY_NAMESPACE = "quality"
 
 # Tables that the pipeline keeps beside a silver table end in one of these.
-RESERVED_ENDINGS = re.compile(r"__(state|history|retired_\d+)$")
+RESERVED_ENDINGS = re.compile(r"__(state|history|incoming_\d+|retired_\d+)$")
+
+# Rows of a table that the source dropped before it made another one of its name.
+RETIRED = re.compile(r"__retired_\d+$")
 
 # A JDBC catalog keeps table names in VARCHAR(255); room is left for the endings above.
 MAX_NAME_LENGTH = 200
@@ -32,11 +35,32 @@ MAX_NAME_LENGTH = 200
 @total_ordering
 @dataclass(frozen=True, slots=True)
 class TableIdentity:
-    """A source table as its source block names it; a part that the connector lacks is None."""
+    """A source table as its source block names it; a part that the connector lacks is None.
+
+    Attributes:
+        incarnation: How often the source dropped a table of this name before.
+    """
 
     database: str | None
     schema_name: str | None
     table: str
+    incarnation: int = 0
+
+    @staticmethod
+    def of(members: Sequence[str | int | None]) -> TableIdentity:
+        """Read what `members` gave."""
+        return TableIdentity(*members)  # type: ignore[arg-type]
+
+    @property
+    def members(self) -> tuple[str | int | None, ...]:
+        """As control tables keep it: the names, and the incarnation unless it is the first."""
+        names = (self.database, self.schema_name, self.table)
+        return (*names, self.incarnation) if self.incarnation else names
+
+    @property
+    def full_name(self) -> str:
+        """The names, joined by dots, for a person."""
+        return ".".join(p for p in (self.database, self.schema_name, self.table) if p)
 
     def parts(self, connector: str) -> tuple[str, ...]:
         """The parts that make up names for this connector, in order."""
@@ -47,8 +71,8 @@ class TableIdentity:
         """By database, schema and table; a missing part comes first."""
         return self._sort_key() < other._sort_key()
 
-    def _sort_key(self) -> tuple[str, str, str]:
-        return (self.database or "", self.schema_name or "", self.table)
+    def _sort_key(self) -> tuple[str, str, str, int]:
+        return (self.database or "", self.schema_name or "", self.table, self.incarnation)
 
 
 def silver_namespace(source: str) -> str:

@@ -135,6 +135,8 @@ def base_of(source: str, names: Sequence[str], staged: Sequence[StagedTable]) ->
         excluded="{}",
         held_keys=0,
         identities="{}",
+        renames="{}",
+        moves="[]",
     )
 
 

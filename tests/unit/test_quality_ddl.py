@@ -11,7 +11,7 @@ from lakehouse.config import parse_source
 from lakehouse.names import TableIdentity
 from lakehouse.quality.ddl import SchemaEvent, SchemaMessage, measure_events, parse_event
 from lakehouse.quality.judgement import judge
-from lakehouse.quality.version_rows import LandedSchemas, ddl_rows
+from lakehouse.quality.version_rows import ddl_rows
 
 SHOP = parse_source('connector = "mysql"\ntopic_prefix = "shop"\n', "shop")
 
@@ -47,8 +47,7 @@ def event(
 
 
 def kinds(*events: SchemaEvent) -> list[tuple[str, ...]]:
-    landed = LandedSchemas({}, {}, events, ())
-    return [row.change_kinds for row in ddl_rows(SHOP, "run", landed)]
+    return [row.change_kinds for row in ddl_rows(SHOP, "run", events, ())]
 
 
 ID, NAME = column("id", optional=False), column("name", "VARCHAR", length=10)
@@ -95,7 +94,7 @@ def test_a_changed_key_has_its_kind() -> None:
 
 def test_a_dropped_and_created_table_are_versions_and_repeats_are_none() -> None:
     events = (
-        event(0, change("DROP"), ddl="DROP TABLE IF EXISTS orders"),
+        event(0, change("DROP"), ddl="DROP TABLE IF EXISTS orders", is_snapshot=True),
         CREATED,
         event(2, change("CREATE", ID, NAME)),
         event(3, change("DROP")),
@@ -106,11 +105,10 @@ def test_a_dropped_and_created_table_are_versions_and_repeats_are_none() -> None
 
 
 def test_a_recorded_event_gives_no_second_row() -> None:
-    landed = LandedSchemas({}, {}, (CREATED,), ())
-    rows = ddl_rows(SHOP, "run", landed)
+    rows = ddl_rows(SHOP, "run", (CREATED,), ())
 
     assert len(rows) == 1
-    assert ddl_rows(SHOP, "later", LandedSchemas({}, {}, (CREATED,), rows)) == ()
+    assert ddl_rows(SHOP, "later", (CREATED,), rows) == ()
     assert (rows[0].table, rows[0].ddl, rows[0].position) == (
         "shop__orders",
         "ALTER TABLE orders …",

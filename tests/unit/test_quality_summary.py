@@ -159,6 +159,8 @@ def published(ledger: Ledger) -> None:
         excluded=json.dumps(left),
         held_keys=0,
         identities=json.dumps(identities),
+        renames="{}",
+        moves="[]",
     )
     ledger.append(CUTS, [cut])
 

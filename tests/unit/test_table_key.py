@@ -28,6 +28,7 @@ def group(key_fields: str | None, *, fingerprint: int = 1, rows: int = 1, offset
         count=1,
         rows=rows,
         first_offset=offset,
+        first_position=None,
         placeholders=0,
         suspects=0,
         truncate=None if rows else "9",

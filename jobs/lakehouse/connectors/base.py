@@ -75,6 +75,7 @@ class Connector:
         zoned_as_text: Whether times with a zone have more digits than a timestamp of silver keeps.
         key_changes_in_place: Whether an update that changes the key may be one event.
         schema_changes_in_data: Whether schema changes come between the data events, without `op`.
+        ddl_dialect: sqlglot's name of the SQL in `ddl`; None where no statement is sent.
     """
 
     name: str
@@ -90,6 +91,7 @@ class Connector:
     zoned_as_text: bool = False
     key_changes_in_place: bool = False
     schema_changes_in_data: bool = False
+    ddl_dialect: str | None = None
 
     @property
     def source_fields(self) -> tuple[str, ...]:

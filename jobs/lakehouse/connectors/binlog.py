@@ -24,4 +24,5 @@ def binlog_connector(name: str, *, ordered_rows: bool) -> Connector:
         position=(*_COMMIT, _ROW) if ordered_rows else _COMMIT,
         commit_fields=len(_COMMIT),
         gtids=True,
+        ddl_dialect="mysql",
     )

@@ -21,4 +21,5 @@ ORACLE = Connector(
         PositionField("lcr_position", Codec.HEX_TEXT, 0, optional=True),
     ),
     commit_fields=1,
+    ddl_dialect="oracle",
 )

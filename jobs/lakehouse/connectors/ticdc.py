@@ -18,4 +18,5 @@ TICDC = Connector(
     # With output-raw-change-event = true.
     key_changes_in_place=True,
     schema_changes_in_data=True,
+    ddl_dialect="mysql",
 )

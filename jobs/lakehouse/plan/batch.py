@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 
 from lakehouse.config import SourceConfig
 from lakehouse.connectors import CONNECTORS
 from lakehouse.names import TableIdentity, sanitised_topic, silver_namespace, topic_of
 from lakehouse.plan.groups import Group
 from lakehouse.plan.progress import Progress
+from lakehouse.plan.renames import Renames
 from lakehouse.plan.row_schema import RowSchema
 from lakehouse.plan.schema import SchemaPlan, older_defaults, plan_schema
 from lakehouse.plan.tables import TablePlan, TopicPartition, Version
+from lakehouse.plan.types import Column, Kind, ValueType
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,7 @@ class TableFacts:
         start: Where its events begin.
         holds: Fingerprints that `check` holds → why.
         key: The columns that identify a row; empty for a bag of rows, None for no table yet.
+        renames: The columns that the source renamed, and which of them silver has followed.
     """
 
     silver: str
@@ -37,6 +40,7 @@ class TableFacts:
     start: Progress
     holds: Mapping[int, str]
     key: tuple[str, ...] | None = None
+    renames: Renames = field(default_factory=Renames)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +95,7 @@ def plan_table(
         facts: What is known of the table.
         rules: Where its key comes from.
     """
-    candidates = _versions(groups, schemas)
+    candidates = _versions(groups, schemas, facts)
     key = _table_key(candidates, facts.key, rules.configured)
     versions: list[Version] = []
     hold, limits = "", {}
@@ -99,13 +103,16 @@ def plan_table(
     for version, problem in candidates:
         hold = problem or facts.holds.get(version.fingerprint, "")
         hold = hold or _key_changed(key, version, rules.configured)
-        attempt = plan_schema(facts.stored, [v.columns for v in (*versions, version)])
+        attempt = plan_schema(facts.stored, [v.stored_columns for v in (*versions, version)])
         hold = hold or attempt.hold
         if hold:
             limits = _limits(groups, version)
             break
         plan = attempt
         versions.append(version)
+    truncate = max((group.truncate or "" for group in groups), default="")
+    if truncate and facts.stored and not candidates:
+        versions.append(_blank(facts.stored, key))
     return TablePlan(
         identity=identity,
         silver=facts.silver,
@@ -116,49 +123,70 @@ def plan_table(
         key_in_row=bool(rules.configured),
         halves=rules.halves or bool(rules.configured) or not key,
         schema=plan,
-        defaults=older_defaults(list(facts.stored), [v.columns for v in versions]),
+        # A table stops right before a change that it is held at.
+        renames=() if hold else facts.renames.due(facts.stored),
+        renamed=facts.renames.newest,
+        defaults=older_defaults(list(facts.stored), [v.stored_columns for v in versions]),
         start=facts.start,
         limits=limits,
-        truncate=max((group.truncate or "" for group in groups), default=""),
+        truncate=truncate,
         placeholders=any(group.placeholders for group in groups),
         hold=hold,
     )
 
 
+def _blank(stored: Mapping[str, str], key: Sequence[str]) -> Version:
+    """The version of a batch that holds no row: a truncate alone."""
+    columns = tuple(Column(name, ValueType(Kind.CAST, stored[name]), optional=True) for name in key)
+    return Version(0, columns, tuple(key), {})
+
+
 def _versions(
-    groups: Sequence[Group], schemas: Mapping[int, RowSchema]
+    groups: Sequence[Group], schemas: Mapping[int, RowSchema], facts: TableFacts
 ) -> list[tuple[Version, str]]:
     """The schema versions in the order in which they came, each with why it cannot be used."""
-    found: dict[int, dict[TopicPartition, int]] = {}
-    keys: dict[int, set[str]] = {}
+    found: dict[int, list[Group]] = {}
     for group in groups:
-        if group.fingerprint is None:
-            continue
-        place = (group.topic, group.partition)
-        first = found.setdefault(group.fingerprint, {})
-        first[place] = min(first.get(place, group.first_offset), group.first_offset)
-        # A truncate has no key and says nothing.
-        if group.rows and group.key_fields not in (None, "[]"):
-            keys.setdefault(group.fingerprint, set()).add(str(group.key_fields))
-    ordered = sorted(found, key=lambda fingerprint: min(found[fingerprint].values()))
+        if group.fingerprint is not None:
+            found.setdefault(group.fingerprint, []).append(group)
+    positions = {fingerprint: _first_position(mine) for fingerprint, mine in found.items()}
+    # Offsets of several topic partitions have no order; positions have one, where all have one.
+    by_position = all(positions.values())
+    ordered = sorted(
+        found,
+        key=lambda fingerprint: (
+            positions[fingerprint] if by_position else "",
+            min(group.first_offset for group in found[fingerprint]),
+        ),
+    )
     return [
-        _version(
-            Version(fingerprint, schemas[fingerprint].columns, None, found[fingerprint]),
-            sorted(keys.get(fingerprint, ())),
-            schemas[fingerprint].problem,
-        )
+        _version(fingerprint, found[fingerprint], schemas[fingerprint], facts)
         for fingerprint in ordered
     ]
 
 
-def _version(version: Version, shapes: Sequence[str], problem: str) -> tuple[Version, str]:
+def _first_position(groups: Iterable[Group]) -> str:
+    return min((group.first_position for group in groups if group.first_position), default="")
+
+
+def _version(
+    fingerprint: int, groups: Sequence[Group], schema: RowSchema, facts: TableFacts
+) -> tuple[Version, str]:
+    first: dict[TopicPartition, int] = {}
+    for group in groups:
+        place = (group.topic, group.partition)
+        first[place] = min(first.get(place, group.first_offset), group.first_offset)
+    names = [column.name for column in schema.columns]
+    stored = facts.renames.stored_names(names, _first_position(groups), facts.stored)
+    # A truncate has no key and says nothing.
+    shapes = {str(g.key_fields) for g in groups if g.rows and g.key_fields not in (None, "[]")}
+    fields = {name for shape in shapes for name in json.loads(shape)}
+    key = tuple(stored[name] for name in names if name in fields) if shapes else None
+    problem = schema.problem
     if len(shapes) > 1:
-        return version, problem or f"the event key changed its fields: {' and '.join(shapes)}"
-    if not shapes:
-        return version, problem
-    fields = {str(name) for name in json.loads(shapes[0])}
-    key = tuple(column.name for column in version.columns if column.name in fields)
-    return replace(version, key=key), problem
+        shown = " and ".join(sorted(shapes))
+        problem = problem or f"the event key changed its fields: {shown}"
+    return Version(fingerprint, schema.columns, key, first, stored), problem
 
 
 def _table_key(

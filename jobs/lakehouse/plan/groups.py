@@ -17,6 +17,7 @@ class Group:
         fingerprint: Names the schema text; None where there is no value.
         key_fields: JSON list of the event key's fields, sorted; None for a null key.
         rows: How many of them change rows; truncates do not.
+        first_position: Lowest position of a change event; None where there is none.
         truncate: Highest position of a truncate event; None when there is none.
         suspects: How many may be of events that silver has already.
     """
@@ -33,6 +34,7 @@ class Group:
     count: int
     rows: int
     first_offset: int
+    first_position: str | None
     placeholders: int
     suspects: int
     truncate: str | None

@@ -16,7 +16,7 @@ class StagedTable:
     """One silver table of a staged cut.
 
     Attributes:
-        identity: Database, schema and table of the source; None where the connector has none.
+        identity: `TableIdentity.members` of the source table.
         changed: Whether the staging branch differs from `main`.
         snapshot: Iceberg snapshot of the table in the cut.
         state_snapshot: The same for its state table.
@@ -25,7 +25,7 @@ class StagedTable:
         required: Columns that the source declares not null.
     """
 
-    identity: tuple[str | None, str | None, str]
+    identity: tuple[str | int | None, ...]
     silver: str
     state: str
     changed: bool
@@ -51,6 +51,19 @@ class Excluded:
 
 
 @dataclass(frozen=True, slots=True)
+class Renaming:
+    """Columns of one silver table that `publish` renames.
+
+    Attributes:
+        columns: Old and new names, in order.
+        position: Where the last of them stands.
+    """
+
+    columns: tuple[tuple[str, str], ...]
+    position: str
+
+
+@dataclass(frozen=True, slots=True)
 class StagedCut:
     """A cut that is staged and not published.
 
@@ -61,6 +74,8 @@ class StagedCut:
         offsets: JSON text of the progress once it is published.
         tables: Every table of the source that silver has, changed or not.
         excluded: Silver table → why and where it stays behind.
+        renames: Silver table → its columns that the source renamed.
+        moves: Silver tables that get another name, old and new one, in order.
     """
 
     branch: str
@@ -74,6 +89,8 @@ class StagedCut:
     excluded: Mapping[str, Excluded]
     held_keys: int = 0
     findings: tuple[str, ...] = ()
+    renames: Mapping[str, Renaming] = field(default_factory=dict)
+    moves: tuple[tuple[str, str], ...] = ()
 
     def to_detail(self) -> dict[str, object]:
         """The cut as the JSON object that `quality.runs.detail` holds."""
@@ -91,6 +108,8 @@ class StagedCut:
         kept["tables"] = tuple(_table(table) for table in values["tables"])
         kept["excluded"] = {name: Excluded(**e) for name, e in values["excluded"].items()}
         kept["findings"] = tuple(values["findings"])
+        kept["renames"] = renames_of(json.dumps(values["renames"]))
+        kept["moves"] = tuple((was, name) for was, name in values["moves"])
         return StagedCut(**kept)
 
 
@@ -101,6 +120,14 @@ def _table(values: Mapping[str, object]) -> StagedTable:
     )
 
 
+def renames_of(text: str) -> dict[str, Renaming]:
+    """The renamed columns in the JSON text of a cut: silver table → columns."""
+    return {
+        name: Renaming(tuple((was, new) for was, new in entry["columns"]), entry["position"])
+        for name, entry in json.loads(text or "{}").items()
+    }
+
+
 def excluded_of(cut: CutRow | None) -> dict[str, Excluded]:
     """The tables that a cut left behind."""
     if cut is None or not cut.excluded:
@@ -108,7 +135,7 @@ def excluded_of(cut: CutRow | None) -> dict[str, Excluded]:
     return {name: Excluded(**entry) for name, entry in json.loads(cut.excluded).items()}
 
 
-def identities_of(cut: CutRow | None) -> dict[str, tuple[str | None, str | None, str]]:
+def identities_of(cut: CutRow | None) -> dict[str, tuple[str | int | None, ...]]:
     """Silver table → source table, as far as the cut knows them."""
     if cut is None or not cut.identities:
         return {}
@@ -118,7 +145,8 @@ def identities_of(cut: CutRow | None) -> dict[str, tuple[str | None, str | None,
 def published_names(cut: CutRow | None) -> dict[TableIdentity, str]:
     """Source table → the name of its silver table inside the namespace, as the cut has them."""
     return {
-        TableIdentity(*parts): name.rpartition(".")[2] for name, parts in identities_of(cut).items()
+        TableIdentity.of(parts): name.rpartition(".")[2]
+        for name, parts in identities_of(cut).items()
     }
 
 

@@ -56,7 +56,10 @@ class CutRow:
         tables: Silver table and state table (namespace and name) → Iceberg snapshot id.
         excluded: JSON: silver table → {"cut", "reason", "offsets"} for tables left behind.
         held_keys: How many keys wait for a quarantined event.
-        identities: JSON: silver table → [database, schema, table] of its source table.
+        identities: JSON: silver table → [database, schema, table] of its source table, and which
+            incarnation of it, unless it is the first.
+        renames: JSON: silver table → {"columns": [[old, new], …], "position"}.
+        moves: JSON: [[old, new], …] of silver tables that got another name with this cut.
     """
 
     source: str
@@ -72,6 +75,8 @@ class CutRow:
     excluded: str
     held_keys: int
     identities: str
+    renames: str
+    moves: str
 
 
 @dataclass(frozen=True, slots=True)

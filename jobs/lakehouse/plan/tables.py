@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from lakehouse.names import TableIdentity
 from lakehouse.plan.progress import Progress
+from lakehouse.plan.renames import Rename
 from lakehouse.plan.schema import SchemaPlan
 from lakehouse.plan.types import Column
 
@@ -22,13 +23,25 @@ class Version:
     Attributes:
         fingerprint: As envelopes carry it.
         first: Topic partition → first offset with this version.
-        key: Columns of the event key, in the order of the row's columns; None for no key.
+        stored: Column in the events → column of silver, where the names differ.
+        key: Columns of the event key under their names in silver, in the order of the row's
+            columns; None for no key.
     """
 
     fingerprint: int
     columns: tuple[Column, ...]
     key: tuple[str, ...] | None
     first: Mapping[TopicPartition, int]
+    stored: Mapping[str, str] = field(default_factory=dict)
+
+    def stored_name(self, column: str) -> str:
+        """The column of silver that holds a column of the events."""
+        return self.stored.get(column, column)
+
+    @property
+    def stored_columns(self) -> tuple[Column, ...]:
+        """The columns under their names in silver."""
+        return tuple(replace(c, name=self.stored_name(c.name)) for c in self.columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +58,8 @@ class TablePlan:
         key_in_row: Whether the key is read from the row image instead of the event key.
         halves: Whether an update is taken as a delete of the old row and an insert of the new one.
         schema: Columns to add and to widen.
+        renames: What `publish` renames; the batch is staged under the old names.
+        renamed: Position of the newest column that the source renamed; empty for none.
         defaults: Columns whose constant default older rows get, by lower-case name.
         start: Where this table's events begin; held tables are behind the others.
         limits: Topic partition → first offset that a hold keeps back.
@@ -62,6 +77,8 @@ class TablePlan:
     key_in_row: bool
     halves: bool
     schema: SchemaPlan
+    renames: tuple[Rename, ...]
+    renamed: str
     defaults: Mapping[str, Column]
     start: Progress
     limits: Mapping[TopicPartition, int]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from expectations.schema_changes import TABLE_CHANGE_TYPES
@@ -17,6 +17,7 @@ from lakehouse.config import ChangeKind
 from lakehouse.connectors import CONNECTORS
 from lakehouse.connectors.base import DATABASE_SCHEMA_TABLE
 from lakehouse.names import TableIdentity, split_identifier
+from lakehouse.plan.statements import renamed_columns
 from lakehouse.quality.judgement import Measurement
 
 _MEMBERS = ("source", "ddl", "tableChanges")
@@ -29,6 +30,7 @@ class SchemaMessage:
     Attributes:
         position: As in `_cdc.position`; None where the source block has none.
         document: The payload as JSON text; None when the value is no JSON.
+        is_snapshot: Whether a source snapshot tells what is there already.
     """
 
     topic: str
@@ -36,6 +38,7 @@ class SchemaMessage:
     offset: int
     position: str | None
     document: str | None
+    is_snapshot: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,7 @@ class TableColumn:
     Attributes:
         type: The source's type; length and scale stand apart.
         extra: Character set, comment and enum values as JSON text, for comparing.
+        was: Its name before the change, where the statement renames it; else empty.
     """
 
     name: str
@@ -55,6 +59,7 @@ class TableColumn:
     default: str | None
     key: bool
     extra: str
+    was: str = ""
 
     @property
     def type_text(self) -> str:
@@ -90,10 +95,27 @@ def parse_event(message: SchemaMessage, connector: str) -> SchemaEvent:
         missing = [name for name in _MEMBERS if name not in document]
         if missing:
             return SchemaEvent(message, "", (), f"without {', '.join(missing)}")
-        changes = tuple(_change(change, connector) for change in document["tableChanges"] or ())
+        ddl = str(document["ddl"] or "")
+        renamed = renamed_columns(ddl, CONNECTORS[connector].ddl_dialect)
+        changes = tuple(
+            _change(change, connector, renamed) for change in document["tableChanges"] or ()
+        )
     except (ValueError, TypeError, KeyError, AttributeError) as broken:
         return SchemaEvent(message, "", (), f"not readable: {type(broken).__name__}: {broken}")
-    return SchemaEvent(message, str(document["ddl"] or ""), changes)
+    return SchemaEvent(message, ddl, changes)
+
+
+def without_copies(events: Sequence[SchemaEvent]) -> tuple[SchemaEvent, ...]:
+    """Each change once: where events stand in data topics, every topic partition has them all."""
+    seen: set[tuple[object, ...]] = set()
+    kept: list[SchemaEvent] = []
+    for event in events:
+        tables = tuple(change.identity for change in event.changes)
+        told = (event.message.position, event.ddl, tables)
+        if event.message.position is None or event.problem or told not in seen:
+            kept.append(event)
+        seen.add(told)
+    return tuple(kept)
 
 
 def measure_events(topic: str, events: Sequence[SchemaEvent]) -> Measurement:
@@ -126,12 +148,14 @@ def change_kinds(
     before: Sequence[TableColumn] | None, after: Sequence[TableColumn]
 ) -> tuple[ChangeKind, ...]:
     """What changed from one version of a table to the next; None is no table before."""
-    if before is None:
-        return ("create_table",)
     if not after:
         return ("drop_table",)
+    if before is None:
+        return ("create_table",)
+    renamed = _under_new_names(before, after)
+    kinds: set[ChangeKind] = {"rename_column"} if renamed != list(before) else set()
+    before = renamed
     old, new = {c.name: c for c in before}, {c.name: c for c in after}
-    kinds: set[ChangeKind] = set()
     if new.keys() - old.keys():
         kinds.add("add_column")
     if old.keys() - new.keys():
@@ -156,6 +180,7 @@ def columns_json(columns: Sequence[TableColumn]) -> str:
                 "optional": c.optional,
                 "default": c.default,
                 "key": c.key,
+                "was": c.was,
                 "of": [c.type, c.length, c.scale, c.extra],
             }
             for c in columns
@@ -175,9 +200,18 @@ def columns_from_json(text: str) -> tuple[TableColumn, ...]:
             default=c["default"],
             key=c["key"],
             extra=c["of"][3],
+            was=c.get("was", ""),
         )
         for c in json.loads(text)
     )
+
+
+def _under_new_names(
+    before: Sequence[TableColumn], after: Sequence[TableColumn]
+) -> list[TableColumn]:
+    taken = {column.name.lower() for column in before}
+    names = {c.was.lower(): c.name for c in after if c.was and c.name.lower() not in taken}
+    return [replace(c, name=names.get(c.name.lower(), c.name)) for c in before]
 
 
 def _column_kinds(old: TableColumn, new: TableColumn) -> set[ChangeKind]:
@@ -207,15 +241,26 @@ def _type_kind(old: TableColumn, new: TableColumn) -> ChangeKind:
     return "widen_type" if new.length > old.length else "narrow_type"
 
 
-def _change(change: Mapping[str, object], connector: str) -> TableChange:
+def _change(
+    change: Mapping[str, object], connector: str, renamed: Sequence[tuple[str, str]]
+) -> TableChange:
     kind, table = str(change["type"]), change.get("table")
     identity = _identity(str(change["id"]), connector)
     if not isinstance(table, Mapping):
         return TableChange(kind, identity, (), ())
     keys = [str(name) for name in table.get("primaryKeyColumnNames") or ()]
-    columns = tuple(_column(column, keys) for column in table["columns"])
+    columns = _with_old_names([_column(column, keys) for column in table["columns"]], renamed)
     names = {column.name for column in columns}
     return TableChange(kind, identity, columns, tuple(key for key in keys if key not in names))
+
+
+def _with_old_names(
+    columns: Sequence[TableColumn], renamed: Sequence[tuple[str, str]]
+) -> tuple[TableColumn, ...]:
+    """A statement may write names in another case than the source has them."""
+    names = {column.name.lower() for column in columns}
+    was = {name.lower(): old for old, name in renamed if old.lower() not in names}
+    return tuple(replace(c, was=was.get(c.name.lower(), "")) for c in columns)
 
 
 def _column(column: Mapping[str, object], keys: Sequence[str]) -> TableColumn:

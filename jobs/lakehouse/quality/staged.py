@@ -126,7 +126,7 @@ def landed_ranges(rows: Sequence[RunRow], run_id: str, run_started: datetime) ->
 
 def _end(source: SourceConfig, cut: StagedCut, table: StagedTable) -> dict[TopicPartition, int]:
     ends = _of_table(cut.offsets, cut.excluded, table, None)
-    topics = _topics(source, TableIdentity(*table.identity), {topic for topic, _ in ends})
+    topics = _topics(source, TableIdentity.of(table.identity), {topic for topic, _ in ends})
     return {place: offset for place, offset in ends.items() if place[0] in topics}
 
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from lakehouse.errors import StepFailed
+from lakehouse.names import RETIRED, TableIdentity
 from lakehouse.plan.handover import excluded_of, identities_of
 from lakehouse.plan.records import (
     RESULTS,
@@ -118,13 +119,19 @@ def list_tables(ledger: Ledger, source: str, cut_id: str | None) -> tuple[TableS
         TableState(
             identity=identities.get(name, ""),
             silver=name,
-            state="held" if name in behind else "live",
+            state=_state(name, behind),
             reason=behind[name].reason if name in behind else "",
             cut_id=behind[name].cut if name in behind else cut.cut_id,
             snapshot_id=cut.tables.get(name),
         )
         for name in names
     )
+
+
+def _state(name: str, behind: Container[str]) -> str:
+    if RETIRED.search(name):
+        return "retired"
+    return "held" if name in behind else "live"
 
 
 def conservation_totals(counts: Mapping[str, object]) -> dict[str, int]:
@@ -188,8 +195,8 @@ def newest_of_each(results: Iterable[ResultRow]) -> list[ResultRow]:
 
 def _identities(ledger: Ledger, source: str, cut: CutRow) -> dict[str, str]:
     found = {f"silver_{source}.{row.table}": row.identity for row in ledger.schema_versions(source)}
-    parts = {name: json.loads(text) for name, text in found.items()} | dict(identities_of(cut))
-    return {name: ".".join(part for part in p if part) for name, p in parts.items()}
+    members = {name: json.loads(text) for name, text in found.items()} | dict(identities_of(cut))
+    return {name: TableIdentity.of(parts).full_name for name, parts in members.items()}
 
 
 def _cut_of(row: RunRow) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -31,12 +31,14 @@ class LandedSchemas:
         names: Table → its silver name, without the namespace.
         events: The schema change topic's events, in order.
         recorded: What `quality.schema_versions` has, oldest first.
+        told: What the events say that is not recorded yet.
     """
 
     tables: Mapping[TableIdentity, tuple[Judged, ...]]
     names: Mapping[TableIdentity, str]
     events: tuple[ddl.SchemaEvent, ...]
     recorded: tuple[SchemaVersionRow, ...]
+    told: tuple[SchemaVersionRow, ...] = ()
     now: datetime = field(default_factory=lambda: datetime.now(UTC))
 
 
@@ -47,12 +49,12 @@ def is_from_ddl(row: SchemaVersionRow) -> bool:
 
 def table_of(row: SchemaVersionRow) -> TableIdentity:
     """The source table of a row."""
-    return TableIdentity(*json.loads(row.identity))
+    return TableIdentity.of(json.loads(row.identity))
 
 
 def identity_json(identity: TableIdentity) -> str:
     """A source table as rows hold it."""
-    return json.dumps([identity.database, identity.schema_name, identity.table])
+    return json.dumps(identity.members)
 
 
 def data_rows(
@@ -85,31 +87,42 @@ def data_rows(
 
 
 def ddl_rows(
-    source: SourceConfig, run_id: str, landed: LandedSchemas
+    source: SourceConfig,
+    run_id: str,
+    events: Iterable[ddl.SchemaEvent],
+    recorded: Iterable[SchemaVersionRow],
 ) -> tuple[SchemaVersionRow, ...]:
-    """One row for each table that a schema change event changed."""
-    of_topic = [row for row in landed.recorded if is_from_ddl(row)]
+    """One row for each table that a schema change event changed.
+
+    Args:
+        source: The source.
+        run_id: The run that found them.
+        events: Schema change events, in order.
+        recorded: What `quality.schema_versions` has, oldest first.
+    """
+    now = datetime.now(UTC)
+    of_topic = [row for row in recorded if is_from_ddl(row)]
     known = {(row.topic, row.partition, row.offset) for row in of_topic}
     before = {row.identity: ddl.columns_from_json(row.columns) for row in of_topic}
     rows: list[SchemaVersionRow] = []
-    for event in landed.events:
+    for event in events:
         at = (event.message.topic, event.message.partition, event.message.offset)
         for change in event.changes if at not in known else ():
             identity = identity_json(change.identity)
+            # Snapshots begin by dropping every table, and repeat what is known.
+            if event.message.is_snapshot and not change.columns:
+                continue
             earlier = before.get(identity) or None
             before[identity] = change.columns
-            # Snapshots begin by dropping every table, and repeat what is known.
-            if earlier is None and not change.columns:
-                continue
             if kinds := ddl.change_kinds(earlier, change.columns):
-                rows.append(_ddl_row(source, run_id, landed, event, change, kinds))
+                rows.append(_ddl_row(source, run_id, now, event, change, kinds))
     return tuple(rows)
 
 
 def _ddl_row(
     source: SourceConfig,
     run_id: str,
-    landed: LandedSchemas,
+    now: datetime,
     event: ddl.SchemaEvent,
     change: ddl.TableChange,
     kinds: tuple[str, ...],
@@ -118,7 +131,7 @@ def _ddl_row(
     return SchemaVersionRow(
         source=source.name,
         run_id=run_id,
-        table=landed.names.get(identity) or silver_name(identity, source.connector),
+        table=silver_name(identity, source.connector),
         identity=identity_json(identity),
         fingerprint=_DDL + hashlib.sha256(columns.encode()).hexdigest()[:16],
         topic=event.message.topic,
@@ -132,5 +145,5 @@ def _ddl_row(
         verdict=EVOLVE,
         decision=_POLICY,
         reason="",
-        recorded_at=landed.now,
+        recorded_at=now,
     )

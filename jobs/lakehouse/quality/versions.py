@@ -107,7 +107,7 @@ def holds(rows: Iterable[SchemaVersionRow]) -> dict[TableIdentity, dict[int, str
     for row in rows:
         if not row.fingerprint.lstrip("-").isdigit():
             continue
-        mine = held.setdefault(TableIdentity(*json.loads(row.identity)), {})
+        mine = held.setdefault(TableIdentity.of(json.loads(row.identity)), {})
         mine.pop(int(row.fingerprint), None)
         if row.verdict == HOLD:
             mine[int(row.fingerprint)] = row.reason

@@ -7,7 +7,7 @@ profile and schemas, and the ends that keep transactions whole. `check` and `app
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 
@@ -18,10 +18,11 @@ from lakehouse.config import SourceConfig
 from lakehouse.connectors import Connector
 from lakehouse.plan.batch import table_groups
 from lakehouse.plan.groups import Group
+from lakehouse.plan.incarnations import Incarnations
 from lakehouse.plan.offsets import LandedOffsets
 from lakehouse.plan.progress import Progress, limited, messages_between
 from lakehouse.plan.tables import TopicPartition
-from lakehouse.spark.envelopes import parse, read_slice
+from lakehouse.spark.envelopes import parse, read_slice, with_incarnations
 from lakehouse.spark.profile import Schemas, load_schemas, profile
 from lakehouse.spark.redelivery import place_and_mark, suspect
 from lakehouse.spark.session import tune
@@ -59,15 +60,17 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Since:
-    """Where a batch begins.
+    """What is known before a batch.
 
     Attributes:
         progress: What the newest cut has; the lowest offsets of all tables.
         position: Highest position of the newest cut; empty before the first one.
+        incarnations: Where tables were dropped and created.
     """
 
     progress: Progress
     position: str = ""
+    incarnations: Incarnations = field(default_factory=Incarnations)
 
 
 def open_batch(
@@ -87,7 +90,9 @@ def open_batch(
     tune(spark, size)
     messages = read_slice(spark, source, since.progress, landed)
     topics = sorted(landed.topics)
-    parsed = parse(messages, source, connector, topics).localCheckpoint(eager=False)
+    parsed = with_incarnations(
+        parse(messages, source, connector, topics), connector, since.incarnations
+    ).localCheckpoint(eager=False)
     groups = profile(parsed, since.position)
     earlier = partial(_earlier, spark, source, connector, since)
     empty = {(group.topic, group.partition) for group in groups if group.reason == EMPTY_MESSAGE}

@@ -9,7 +9,7 @@ keeps numbers exact and refuses duplicate keys, unlike from_json
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import pyspark.sql.functions as F
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -23,16 +23,20 @@ from lakehouse.envelope import (
     PLACEHOLDER,
     PLACEHOLDER_BASE64,
     READ,
+    TRUNCATE,
 )
 from lakehouse.names import bronze_table
+from lakehouse.plan.incarnations import Incarnations
 from lakehouse.plan.offsets import LandedOffsets
 from lakehouse.plan.progress import Progress
 from lakehouse.spark import positions
-from lakehouse.spark.sql import any_of, in_partition, literal
+from lakehouse.spark.sql import all_of, any_of, in_partition, literal
 from lakehouse.spark.tables import full_name
 from lakehouse.spark.tombstones import EMPTY_MESSAGE
 
 _IDENTITY = {"database": "db", "schema_name": "schema", "table_name": "table"}
+# Comments may stand before it; ALTER TABLE … TRUNCATE PARTITION is none.
+_TRUNCATE_STATEMENT = r"(?is)^(\s|/\*.*?\*/)*truncate\s"
 _COMMON = ("connector", "name", "snapshot", "ts_ms", "txId", "lsn", *_IDENTITY.values())
 
 
@@ -64,9 +68,10 @@ def parse(
         topics: The topics that occur.
 
     Returns:
-        `topic, partition, offset, key, value_null, role, reason, control, op, database,
-        schema_name, table_name, collection, snapshot, position, running, high, transaction,
-        total_order, fingerprint, key_fields, key_tokens, has_placeholder, payload, source_ts_ms`.
+        `topic, partition, offset, key, value_null, role, reason, control, op, is_schema_change,
+        database, schema_name, table_name, incarnation, collection, snapshot, position, running,
+        high, transaction, total_order, fingerprint, key_fields, key_tokens, has_placeholder,
+        payload, source_ts_ms`.
     """
     roles = {topic: str(topic_role(source, topic) or TopicRole.DATA) for topic in topics}
     documents = messages.select(
@@ -96,13 +101,52 @@ def parse(
     ).withColumn("payload", F.coalesce("wrapped", _whole("document")))
     fields = payloads.select(
         "*",
-        _get("payload", "$.op", "string").alias("op"),
+        _get("payload", "$.op", "string").alias("sent_op"),
         _get("payload", "$.tableChanges", "variant").isNotNull().alias("has_table_changes"),
+        _get("payload", "$.ddl", "string").alias("ddl"),
         _get("payload", "$.source", _source_struct(connector)).alias("s"),
         _get("payload", "$.transaction", "struct<id:string,total_order:string>").alias("t"),
         _get("key_payload", "$", "map<string,string>").alias("key_tokens"),
     )
-    return _judge(_place(fields, connector), source, connector)
+    return _judge(_place(_with_operation(fields, connector), connector), source)
+
+
+def _with_operation(fields: DataFrame, connector: Connector) -> DataFrame:
+    """`op`, and whether the message is a schema change between data events.
+
+    Where schema changes stand there, a truncate is one, and only its statement tells.
+    """
+    between = F.lit(connector.schema_changes_in_data) & F.col("sent_op").isNull()
+    is_schema_change = F.coalesce(between & F.col("has_table_changes"), F.lit(False))
+    is_truncate = is_schema_change & F.col("ddl").rlike(_TRUNCATE_STATEMENT)
+    return fields.select(
+        "*",
+        F.when(is_truncate, F.lit(TRUNCATE)).otherwise(F.col("sent_op")).alias("op"),
+        is_schema_change.alias("is_schema_change"),
+    )
+
+
+def with_incarnations(
+    envelopes: DataFrame, connector: Connector, incarnations: Incarnations
+) -> DataFrame:
+    """Tell the events of a table that was dropped from those of the next one of its name."""
+    if not incarnations.drops:
+        return envelopes
+    cases = " ".join(
+        f"WHEN {all_of(_has_parts(connector, parts))} THEN {' + '.join(map(_behind, drops))}"
+        for parts, drops in sorted(incarnations.drops.items())
+    )
+    return envelopes.withColumn("incarnation", F.expr(f"CASE {cases} ELSE 0 END"))
+
+
+def _has_parts(connector: Connector, parts: tuple[str, ...]) -> Iterator[str]:
+    columns = {"database": "database", "schema_name": "schema_name", "table": "table_name"}
+    for part, text in zip(connector.identity_parts, parts, strict=True):
+        yield f"{columns[part]} = {literal(text)}"
+
+
+def _behind(drop: str) -> str:
+    return f"int(coalesce(position > {literal(drop)}, false))"
 
 
 def _place(fields: DataFrame, connector: Connector) -> DataFrame:
@@ -129,7 +173,9 @@ def _place(fields: DataFrame, connector: Connector) -> DataFrame:
 def _fingerprint() -> Column:
     """Of the schema; of the table where the message carries none."""
     identity = F.xxhash64(*(F.col("s").getField(path) for path in _IDENTITY.values()))
-    return F.coalesce(F.expr("if(row_schema IS NOT NULL, xxhash64(row_schema), NULL)"), identity)
+    own = F.coalesce(F.expr("if(row_schema IS NOT NULL, xxhash64(row_schema), NULL)"), identity)
+    # The schema of a schema change is not the table's.
+    return F.when(~F.col("is_schema_change"), own)
 
 
 def _snapshot_parts(parts: list[Column], connector: Connector) -> list[Column]:
@@ -173,12 +219,11 @@ def _transaction_id(text: Column, connector: Connector) -> Column:
     return F.substring_index(text, connector.transaction_separator, 1)
 
 
-def _judge(rows: DataFrame, source: SourceConfig, connector: Connector) -> DataFrame:
+def _judge(rows: DataFrame, source: SourceConfig) -> DataFrame:
     """What becomes of each message: control, quarantined with a reason, or a change event."""
     is_data = f"role = {literal(TopicRole.DATA)}"
     other = f"NOT ({is_data}) OR op <=> {literal(MESSAGE)}"
-    if connector.schema_changes_in_data:
-        other += " OR (op IS NULL AND has_table_changes)"
+    other += " OR (op IS NULL AND is_schema_change)"
     tombstone = "value_null AND key IS NOT NULL"
     operations = ", ".join(map(literal, OPERATIONS))
     reasons = {
@@ -205,7 +250,9 @@ def _judge(rows: DataFrame, source: SourceConfig, connector: Connector) -> DataF
         f"WHEN value_null THEN {literal(EMPTY_MESSAGE)} {cases} END AS reason",
         f"{other} OR ({tombstone}) AS control",
         "op",
+        "is_schema_change",
         *_IDENTITY,
+        "0 AS incarnation",
         "collection",
         "snapshot",
         "position",

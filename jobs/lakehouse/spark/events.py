@@ -55,6 +55,16 @@ def table_rows(envelopes: DataFrame, plan: TablePlan) -> DataFrame:
     )
 
 
+def newest_truncate(envelopes: DataFrame, plan: TablePlan) -> str:
+    """Position of the newest truncate that the batch may apply; empty for none."""
+    if not plan.truncate or not plan.limits:
+        return plan.truncate
+    allowed = any_of(_in_range(place, plan) for place in sorted(plan.limits))
+    mine = all_of((belongs_to(plan.identity), f"op = {literal(TRUNCATE)}", allowed))
+    row = envelopes.where(mine).selectExpr("max(position) AS position").first()
+    return (row["position"] if row else None) or ""
+
+
 def belongs_to(identity: TableIdentity) -> str:
     """Whether an envelope is a readable change event of the table."""
     names = (identity.database, identity.schema_name)
@@ -67,12 +77,13 @@ def belongs_to(identity: TableIdentity) -> str:
             f"database <=> {database}",
             f"schema_name <=> {schema}",
             f"table_name = {literal(identity.table)}",
+            f"incarnation = {identity.incarnation}",
         )
     )
 
 
 def _decode_version(events: DataFrame, version: Version, plan: TablePlan) -> DataFrame:
-    by_name = {column.name.lower(): column for column in version.columns}
+    by_name = {version.stored_name(c.name).lower(): c for c in version.columns}
     keys = (_key_value(by_name[name.lower()], name, plan) for name in plan.key)
     values = (_value(name, kind, by_name, plan) for name, kind in plan.columns.items())
     mine = events.where(f"fingerprint = {version.fingerprint}")
@@ -172,7 +183,7 @@ def _unavailable(version: Version, plan: TablePlan) -> str:
     return _names_where(
         plan,
         (
-            (_is_placeholder(column), column.name.lower())
+            (_is_placeholder(column), version.stored_name(column.name).lower())
             for column in version.columns
             if column.type.kind in (Kind.CAST, Kind.BASE64, Kind.ARRAY)
         ),
@@ -185,16 +196,17 @@ def _undecodable(version: Version, plan: TablePlan) -> str:
     return _names_where(
         plan,
         (
-            (_lacks_value(column, plan), column.name)
+            (_lacks_value(column, name, plan), name)
             for column in version.columns
-            if column.name.lower() in stored
+            for name in [version.stored_name(column.name)]
+            if name.lower() in stored
             and (column.type.kind, column.type.spark) != (Kind.CAST, "string")
         ),
     )
 
 
-def _lacks_value(column: SchemaColumn, plan: TablePlan) -> str:
-    lacks = f"{_token(column)} IS NOT NULL AND image.{quote_ident(column.name)} IS NULL"
+def _lacks_value(column: SchemaColumn, name: str, plan: TablePlan) -> str:
+    lacks = f"{_token(column)} IS NOT NULL AND image.{quote_ident(name)} IS NULL"
     return f"{lacks} AND NOT {_is_placeholder(column)}" if plan.placeholders else lacks
 
 

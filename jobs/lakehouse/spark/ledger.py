@@ -130,9 +130,15 @@ class Ledger:
 
     def _open_or_create(self, table: ControlTable) -> Table:
         try:
-            return self.catalog.load_table(table.name)
+            opened = self.catalog.load_table(table.name)
         except NoSuchTableError:
             return self._create(table)
+        schema = _arrow_schema(table.row)
+        if set(schema.names) - set(opened.schema().column_names):
+            # An earlier version of the project made the table.
+            with opened.update_schema() as update:
+                update.union_by_name(schema)
+        return opened
 
     def _create(self, table: ControlTable) -> Table:
         with suppress(NamespaceAlreadyExistsError):
@@ -167,7 +173,7 @@ def _arrow_schema(row: type[Record]) -> pa.Schema:
 
 def _row(row: type[Record], values: Mapping[str, object]) -> Record:
     hints = typing.get_type_hints(row)
-    kept = {f.name: _python(values[f.name], hints[f.name]) for f in dataclasses.fields(row)}
+    kept = {f.name: _python(values.get(f.name), hints[f.name]) for f in dataclasses.fields(row)}
     return row(**kept)  # type: ignore[arg-type]
 
 
@@ -176,4 +182,4 @@ def _python(value: object, hint: object) -> object:
         return tuple(typing.cast("Iterable[str]", value or ()))
     if isinstance(hint, types.GenericAlias) or typing.get_origin(hint) is not None:
         return dict(typing.cast("Iterable[tuple[str, int]]", value or ()))
-    return value
+    return "" if value is None and hint is str else value

@@ -37,6 +37,7 @@ _KEYS = (
     "database",
     "schema_name",
     "table_name",
+    "incarnation",
     "collection",
     "fingerprint",
     "key_fields",
@@ -57,6 +58,7 @@ def profile(envelopes: DataFrame, applied_position: str = "") -> tuple[Group, ..
         F.count("*").alias("count"),
         F.expr(f"count_if(op != {literal(TRUNCATE)}) AS rows"),
         F.min("offset").alias("first_offset"),
+        F.min("position").alias("first_position"),
         F.sum(F.col("has_placeholder").cast("int")).alias("placeholders"),
         F.expr(f"count_if({suspect(applied_position)}) AS suspects"),
         F.max(F.when(F.col("op") == TRUNCATE, F.col("position"))).alias("truncate"),
@@ -81,7 +83,8 @@ def _group(row: Mapping[str, object]) -> Group:
     readable = row["role"] == "data" and not row["control"] and row["reason"] is None
     identity = None
     if readable and isinstance(table, str):
-        identity = TableIdentity(_text(database), _text(schema_name), table)
+        names = (_text(database), _text(schema_name), table)
+        identity = TableIdentity(*names, incarnation=int(str(row["incarnation"])))
     kept = (
         "topic",
         "partition",
@@ -93,6 +96,7 @@ def _group(row: Mapping[str, object]) -> Group:
         "count",
         "rows",
         "first_offset",
+        "first_position",
         "placeholders",
         "suspects",
         "truncate",

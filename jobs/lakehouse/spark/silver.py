@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import pyspark.sql.functions as F
 from pyiceberg.catalog import Catalog
@@ -23,6 +24,8 @@ from lakehouse.spark.rows import row_key
 CDC = "_cdc"
 # The columns that identify a row, as a JSON list.
 KEY_PROPERTY = "lakehouse.key"
+# Position of the last renamed column that the table has followed.
+RENAMED_PROPERTY = "lakehouse.renamed"
 _CDC_FIELDS = {
     "op": "string",
     "position": "string",
@@ -84,17 +87,63 @@ def stored_columns(spark: SparkSession, silver: str) -> dict[str, str]:
     }
 
 
-def stored_key(catalog: Catalog, silver: str) -> tuple[str, ...] | None:
-    """The columns that identify a row of a silver table; None where there is no table."""
+@dataclass(frozen=True, slots=True)
+class Properties:
+    """What a silver table says of itself.
+
+    Attributes:
+        key: The columns that identify a row; None where there is no table.
+        renamed: Position of the last renamed column that it has followed; empty for none.
+    """
+
+    key: tuple[str, ...] | None = None
+    renamed: str = ""
+
+
+def properties_of(catalog: Catalog, silver: str) -> Properties:
+    """Read the properties of a silver table, which may not exist."""
     metadata = load_metadata(catalog, silver)
-    text = metadata.properties.get(KEY_PROPERTY) if metadata else None
-    return tuple(json.loads(text)) if text is not None else None
+    if metadata is None or KEY_PROPERTY not in metadata.properties:
+        return Properties()
+    key = tuple(json.loads(metadata.properties[KEY_PROPERTY]))
+    return Properties(key, metadata.properties.get(RENAMED_PROPERTY, ""))
+
+
+def rename_columns(
+    spark: SparkSession,
+    catalog: Catalog,
+    silver: str,
+    renames: Sequence[tuple[str, str]],
+    position: str,
+) -> None:
+    """Give columns their new names; field ids stay, and repeating it is harmless.
+
+    Args:
+        spark: The session.
+        catalog: PyIceberg's, for the table's properties.
+        silver: Namespace and name of the table.
+        renames: Old and new names, in order.
+        position: Where the last of them stands.
+    """
+    stored = properties_of(catalog, silver)
+    if stored.renamed >= position:
+        return
+    present = {name.lower() for name in stored_columns(spark, silver)}
+    key = stored.key or ()
+    for was, name in renames:
+        if was.lower() in present and name.lower() not in present:
+            tables.rename_column(spark, silver, was, name)
+            present = present - {was.lower()} | {name.lower()}
+        key = tuple(name if column.lower() == was.lower() else column for column in key)
+    properties = {KEY_PROPERTY: json.dumps(key), RENAMED_PROPERTY: position}
+    tables.set_properties(spark, silver, properties)
 
 
 def prepare(spark: SparkSession, plan: TablePlan) -> None:
     """Create the table and its state table, or add and widen columns; repeating it is harmless."""
     if not plan.exists:
-        properties = {**PROPERTIES, KEY_PROPERTY: json.dumps(plan.key)}
+        own = {KEY_PROPERTY: json.dumps(plan.key), RENAMED_PROPERTY: plan.renamed}
+        properties = {**PROPERTIES, **own}
         tables.create_table(spark, plan.silver, _schema(plan), properties)
         tables.create_table(spark, plan.state, STATE_SCHEMA, PROPERTIES)
         return
@@ -110,7 +159,7 @@ def prepare(spark: SparkSession, plan: TablePlan) -> None:
 
 
 def _schema(plan: TablePlan) -> T.StructType:
-    docs = {column.name: column.doc for v in plan.versions for column in v.columns}
+    docs = {column.name: column.doc for v in plan.versions for column in v.stored_columns}
     fields = [_field(name, kind, docs.get(name, "")) for name, kind in plan.columns.items()]
     return T.StructType([*fields, _field(cdc_name(plan.columns), CDC_TYPE, "")])
 

@@ -80,7 +80,8 @@ def stage_table(work: Work, envelopes: DataFrame) -> Staged:
     silver.prepare(work.spark, plan)
     has_state = plan.exists and metadata.head(work.catalog, plan.state) is not None
     barrier = silver.newest_barrier(work.spark, plan) if has_state else ""
-    truncate = plan.truncate if plan.truncate > barrier else ""
+    newest = events.newest_truncate(envelopes, plan)
+    truncate = newest if newest > barrier else ""
     judged = _judged(work, envelopes, barrier, has_state=has_state).localCheckpoint(eager=False)
     folded = collapse.winners(
         _resolved(judged, plan), truncate, is_bag=plan.is_bag

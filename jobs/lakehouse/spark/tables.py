@@ -173,6 +173,24 @@ def widen_column(spark: SparkSession, table: str, column: str, spark_type: str) 
     )
 
 
+def rename_column(spark: SparkSession, table: str, was: str, name: str) -> None:
+    """Give a column another name; its field id and its data stay."""
+    spark.sql(
+        f"ALTER TABLE {full_name(table)} RENAME COLUMN {quote_ident(was)} TO {quote_ident(name)}"
+    )
+
+
+def rename_table(spark: SparkSession, table: str, name: str) -> None:
+    """Give a table another name in its namespace; its files stay where they are."""
+    spark.sql(f"ALTER TABLE {full_name(table)} RENAME TO {quote_table(name)}")
+
+
+def set_properties(spark: SparkSession, table: str, properties: Mapping[str, str]) -> None:
+    """Set properties of a table."""
+    pairs = ", ".join(f"{literal(name)} = {literal(text)}" for name, text in properties.items())
+    spark.sql(f"ALTER TABLE {full_name(table)} SET TBLPROPERTIES ({pairs})")
+
+
 def _column_ddl(field: T.StructField) -> str:
     comment = field.metadata.get("comment")
     text = f"{quote_ident(field.name)} {type_ddl(field.dataType)}"

@@ -16,14 +16,13 @@ from typing import cast
 import pyspark.sql.functions as F
 
 from lakehouse.connectors import CONNECTORS
-from lakehouse.names import silver_names
-from lakehouse.plan.batch import KeyRules, TableFacts, plan_table, silver_identifier, table_groups
 from lakehouse.plan.conservation import Law, balance, pending_of, to_json_counts
-from lakehouse.plan.handover import excluded_of, published_names, start_of_batch
+from lakehouse.plan.handover import start_of_batch
+from lakehouse.plan.incarnations import TableNames
 from lakehouse.plan.progress import Progress
 from lakehouse.plan.tables import TablePlan
-from lakehouse.quality.versions import holds
-from lakehouse.spark import metadata, silver
+from lakehouse.quality.statements import incarnations
+from lakehouse.spark import metadata
 from lakehouse.spark.batch import Since, open_batch
 from lakehouse.spark.bronze import OFFSETS_PROPERTY, RUN_ID_PROPERTY, Bronze
 from lakehouse.spark.leases import Leases
@@ -33,6 +32,7 @@ from lakehouse.steps.applying import Applying, staged_cut
 from lakehouse.steps.context import Json, StepContext, StepOutcome
 from lakehouse.steps.forwarding import roll_forward
 from lakehouse.steps.outcomes import outcomes
+from lakehouse.steps.planning import table_plans
 from lakehouse.steps.quarantine import quarantine
 
 # Tables that are staged at once; each has few Spark jobs and many small waits.
@@ -52,49 +52,22 @@ def run(context: StepContext) -> StepOutcome:
         roll_forward(context, check)
         cut = context.ledger.newest_cut(context.source.name)
         landed = Bronze(context.source.name, context.ledger).landed(context.spark)
-        since = Since(start_of_batch(cut), cut.position if cut else "")
+        recorded = context.ledger.schema_versions(context.source.name)
+        lives = incarnations(recorded, connector.name)
+        since = Since(start_of_batch(cut), cut.position if cut else "", lives)
         batch = open_batch(context.spark, context.source, connector, since, landed, context.until)
-        return _apply(Applying(context, connector, token, check, cut, since, batch))
+        work = Applying(context, connector, token, check, cut, since, batch)
+        return _apply(work, *table_plans(work, recorded))
 
 
-def _apply(work: Applying) -> StepOutcome:
-    plans = _plans(work)
+def _apply(work: Applying, plans: list[TablePlan], names: TableNames) -> StepOutcome:
     staged = _stage_all(work, [plan for plan in plans if plan.versions])
     found = quarantine(work.context, work.batch, staged)
     laws = balance(outcomes(work.batch, work.context.source, plans, staged, found, _pending(work)))
-    cut = staged_cut(work, plans, staged, _highs(work))
+    cut = staged_cut(work, plans, names, staged, _highs(work))
     detail = cast("Mapping[str, Json]", cut.to_detail())
     counts = cast("Mapping[str, Json]", to_json_counts(laws))
     return StepOutcome(_sentence(plans, staged, laws), counts, detail, batch_id=work.cut_id)
-
-
-def _plans(work: Applying) -> list[TablePlan]:
-    source, cut = work.context.source, work.cut
-    groups = table_groups(work.batch.groups, source)
-    published = published_names(cut)
-    names = silver_names(
-        [*groups, *published],
-        source.connector,
-        configured=source.configured_names(),
-        published=published,
-    )
-    held = holds(work.context.ledger.schema_versions(source.name))
-    behind = excluded_of(cut)
-    base = Progress.from_json(cut.offsets if cut else "")
-    plans = []
-    for identity, mine in groups.items():
-        identifier = silver_identifier(source.name, names[identity])
-        own = behind.get(identifier)
-        facts = TableFacts(
-            silver=identifier,
-            stored=silver.stored_columns(work.context.spark, identifier),
-            start=Progress.from_json(own.offsets) if own else base,
-            holds=held.get(identity, {}),
-            key=silver.stored_key(work.context.ledger.catalog, identifier),
-        )
-        rules = KeyRules(source.table_options(identity).key, work.connector.key_changes_in_place)
-        plans.append(plan_table(identity, mine, work.batch.schemas[identity], facts, rules))
-    return plans
 
 
 def _stage_all(work: Applying, plans: list[TablePlan]) -> dict[str, Staged]:

@@ -7,7 +7,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from lakehouse.connectors import Connector
-from lakehouse.plan.handover import Excluded, StagedCut, StagedTable, excluded_of
+from lakehouse.plan.batch import silver_identifier
+from lakehouse.plan.handover import (
+    Excluded,
+    Renaming,
+    StagedCut,
+    StagedTable,
+    excluded_of,
+    published_names,
+)
+from lakehouse.plan.incarnations import TableNames
 from lakehouse.plan.progress import Progress, replaced
 from lakehouse.plan.records import CutRow
 from lakehouse.plan.tables import TablePlan
@@ -44,6 +53,7 @@ class Applying:
 def staged_cut(
     work: Applying,
     plans: list[TablePlan],
+    names: TableNames,
     staged: Mapping[str, Staged],
     progress: tuple[Progress, str],
 ) -> StagedCut:
@@ -52,6 +62,7 @@ def staged_cut(
     Args:
         work: The apply.
         plans: All its tables.
+        names: What silver's tables are called, and will be.
         staged: What was staged, by silver table.
         progress: The progress with the batch, and its highest position.
     """
@@ -69,6 +80,25 @@ def staged_cut(
         tables=tuple(_table(plan, staged[plan.silver]) for plan in plans if plan.silver in staged),
         excluded={**behind, **held},
         findings=_findings(work, plans, staged),
+        renames={
+            plan.silver: Renaming(tuple((r.was, r.name) for r in plan.renames), plan.renamed)
+            for plan in plans
+            if plan.renames
+        },
+        moves=_moves(work, names, staged),
+    )
+
+
+def _moves(
+    work: Applying, names: TableNames, staged: Mapping[str, Staged]
+) -> tuple[tuple[str, str], ...]:
+    """Silver tables that get another name; a new one only if it was staged."""
+    source = work.context.source.name
+    there = {*published_names(work.cut).values(), *(name.rpartition(".")[2] for name in staged)}
+    return tuple(
+        (silver_identifier(source, was), silver_identifier(source, name))
+        for was, name in names.moves
+        if was in there
     )
 
 
@@ -80,9 +110,9 @@ def _excluded(work: Applying, plan: TablePlan) -> Excluded:
 
 
 def _table(plan: TablePlan, staged: Staged) -> StagedTable:
-    newest = {column.name: column for v in plan.versions for column in v.columns}
+    newest = {column.name: column for v in plan.versions for column in v.stored_columns}
     return StagedTable(
-        identity=(plan.identity.database, plan.identity.schema_name, plan.identity.table),
+        identity=plan.identity.members,
         silver=plan.silver,
         state=plan.state,
         changed=staged.changed,

@@ -10,21 +10,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import pyspark.sql.functions as F
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 
 from expectations import SUITES
 from lakehouse.config import TopicRole
-from lakehouse.connectors import CONNECTORS
+from lakehouse.connectors import CONNECTORS, Connector
 from lakehouse.errors import StepFailed
-from lakehouse.names import TableIdentity, silver_names
+from lakehouse.names import TableIdentity
 from lakehouse.plan.batch import table_groups
 from lakehouse.plan.handover import published_names, start_of_batch
+from lakehouse.plan.incarnations import table_names
 from lakehouse.plan.progress import messages_between
 from lakehouse.plan.records import RESULTS, SCHEMA_VERSIONS, SchemaVersionRow
 from lakehouse.quality import ddl
 from lakehouse.quality.engine import preload
 from lakehouse.quality.judgement import Judgement, judge, verdict_of
 from lakehouse.quality.results import Try, result_rows
+from lakehouse.quality.statements import incarnations
 from lakehouse.quality.version_rows import (
     LandedSchemas,
     data_rows,
@@ -34,7 +36,7 @@ from lakehouse.quality.version_rows import (
 )
 from lakehouse.quality.versions import HOLD, Judged, batch_versions, judge_versions
 from lakehouse.spark.bronze import Bronze
-from lakehouse.spark.envelopes import parse, read_slice
+from lakehouse.spark.envelopes import parse, read_slice, with_incarnations
 from lakehouse.spark.profile import load_schemas, profile
 from lakehouse.spark.session import tune
 from lakehouse.steps.context import Json, StepContext, StepOutcome
@@ -51,10 +53,7 @@ def run(context: StepContext) -> StepOutcome:
     # Validation needs it soon; check itself only where schema change events landed.
     preload()
     landed = _read(context)
-    rows = (
-        *data_rows(context.source, context.run_id, landed),
-        *ddl_rows(context.source, context.run_id, landed),
-    )
+    rows = (*data_rows(context.source, context.run_id, landed), *landed.told)
     context.ledger.append(SCHEMA_VERSIONS, rows)
     judgement = judge(
         SUITES["schema_changes"],
@@ -82,23 +81,31 @@ def _read(context: StepContext) -> LandedSchemas:
     messages = read_slice(spark, source, start, end)
     envelopes = parse(messages, source, connector, sorted(end.topics)).persist()
     groups = profile(envelopes)
+    has_events = connector.schema_changes_in_data or any(
+        group.role == TopicRole.SCHEMA_CHANGE for group in groups
+    )
+    events = _schema_events(envelopes, connector) if has_events else ()
+    told = ddl_rows(context.source, context.run_id, events, recorded)
+    lives = incarnations((*recorded, *told), connector.name)
+    if lives.drops:
+        envelopes = with_incarnations(envelopes, connector, lives)
+        groups = profile(envelopes)
     mine = table_groups(groups, source)
     versions = batch_versions(mine, load_schemas(messages, envelopes, mine, source))
-    published = published_names(cut)
-    names = silver_names(
-        [*versions, *published],
+    names = table_names(
+        versions,
         source.connector,
         configured=source.configured_names(),
-        published=published,
+        published=published_names(cut),
+        incarnations=lives,
     )
     by_table = _by_table(recorded)
     tables = {
         identity: judge_versions(mine, by_table.get(identity, ()), source.schema_changes)
         for identity, mine in versions.items()
+        if mine
     }
-    has_events = any(group.role == TopicRole.SCHEMA_CHANGE for group in groups)
-    events = _schema_events(envelopes, source.connector) if has_events else ()
-    return LandedSchemas(tables, names, events, recorded)
+    return LandedSchemas(tables, names.final, events, recorded, told)
 
 
 def _by_table(rows: Iterable[SchemaVersionRow]) -> dict[TableIdentity, list[SchemaVersionRow]]:
@@ -110,10 +117,17 @@ def _by_table(rows: Iterable[SchemaVersionRow]) -> dict[TableIdentity, list[Sche
     return found
 
 
-def _schema_events(envelopes: DataFrame, connector: str) -> tuple[ddl.SchemaEvent, ...]:
+def _schema_events(envelopes: DataFrame, connector: Connector) -> tuple[ddl.SchemaEvent, ...]:
     rows = (
-        envelopes.where((F.col("role") == str(TopicRole.SCHEMA_CHANGE)) & ~F.col("value_null"))
-        .select("topic", "partition", "offset", "position", F.to_json("payload").alias("document"))
+        envelopes.where(_is_schema_change(connector))
+        .select(
+            "topic",
+            "partition",
+            "offset",
+            "position",
+            F.to_json("payload").alias("document"),
+            (F.col("snapshot") != "false").alias("is_snapshot"),
+        )
         .limit(MAX_SCHEMA_MESSAGES + 1)
         .collect()
     )
@@ -124,7 +138,13 @@ def _schema_events(envelopes: DataFrame, connector: str) -> tuple[ddl.SchemaEven
         )
     messages = [ddl.SchemaMessage(**row.asDict()) for row in rows]
     messages.sort(key=lambda message: (message.topic, message.partition, message.offset))
-    return tuple(ddl.parse_event(message, connector) for message in messages)
+    return ddl.without_copies([ddl.parse_event(m, connector.name) for m in messages])
+
+
+def _is_schema_change(connector: Connector) -> Column:
+    own_topic = F.col("role") == str(TopicRole.SCHEMA_CHANGE)
+    between = F.col("is_schema_change") if connector.schema_changes_in_data else F.lit(False)
+    return (own_topic | between) & ~F.col("value_null")
 
 
 def _outcome(
@@ -159,7 +179,7 @@ def _outcome(
 def _judged(identity: TableIdentity, versions: Sequence[Judged]) -> Json:
     kinds = {kind for judged in versions if judged.is_new for kind in judged.kinds}
     return {
-        "identity": [identity.database, identity.schema_name, identity.table],
+        "identity": identity.members,
         "verdict": versions[-1].verdict,
         "kinds": tuple(sorted(kinds)),
     }

@@ -6,14 +6,17 @@ what a killed one has left (`roll_forward`).
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
 
 from lakehouse.errors import MainMoved
+from lakehouse.plan.handover import renames_of
 from lakehouse.plan.records import CUTS, CutRow
-from lakehouse.spark import metadata, tables
+from lakehouse.plan.tables import STATE_ENDING
+from lakehouse.spark import metadata, silver, tables
 from lakehouse.steps.context import StepContext
 
 _WORKERS = 4
@@ -38,15 +41,43 @@ def _is_finished(context: StepContext, cut: CutRow) -> bool:
 
 def finish(context: StepContext, cut: CutRow, check: Callable[[], None]) -> None:
     """Steps 2 to 4, each of which may have happened already."""
+    _move_tables(context, cut, check)
     changed = _not_at(context, cut)
     _each(changed, lambda table: _tag(context, cut, table))
     check()
     context.ledger.append(CUTS, [replace(cut, state="published", recorded_at=datetime.now(UTC))])
+    _rename_columns(context, cut, check)
     _each(changed, lambda table: _forward(context, cut, table, check))
 
 
 def _forward_all(context: StepContext, cut: CutRow, check: Callable[[], None]) -> None:
+    _move_tables(context, cut, check)
+    _rename_columns(context, cut, check)
     _each(_not_at(context, cut), lambda table: _forward(context, cut, table, check))
+
+
+def _move_tables(context: StepContext, cut: CutRow, check: Callable[[], None]) -> None:
+    """A table makes room for the next one of its name; each move may have happened already."""
+    for was, name in json.loads(cut.moves or "[]"):
+        for ending in ("", STATE_ENDING):
+            check()
+            if tables.exists(context.spark, was + ending) and not tables.exists(
+                context.spark, name + ending
+            ):
+                tables.rename_table(context.spark, was + ending, name + ending)
+
+
+def _rename_columns(context: StepContext, cut: CutRow, check: Callable[[], None]) -> None:
+    """All branches of a table share its schema, so that this comes right before `main` moves."""
+    for table, renaming in renames_of(cut.renames).items():
+        check()
+        silver.rename_columns(
+            context.spark,
+            context.ledger.catalog,
+            table,
+            renaming.columns,
+            renaming.position,
+        )
 
 
 def _not_at(context: StepContext, cut: CutRow) -> list[str]:

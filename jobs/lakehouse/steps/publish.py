@@ -24,6 +24,7 @@ from lakehouse.plan.handover import (
 )
 from lakehouse.plan.progress import Progress, replaced
 from lakehouse.plan.records import CUTS, CutRow
+from lakehouse.plan.tables import STATE_ENDING
 from lakehouse.spark import metadata
 from lakehouse.spark.leases import Leases
 from lakehouse.steps.context import StepContext, StepOutcome
@@ -42,11 +43,11 @@ def run(context: StepContext) -> StepOutcome:
     """
     staged, verdicts = _handed_over(context)
     leases = Leases(context.ledger.catalog, context.source.name)
-    published = {row.cut_id for row in context.ledger.cuts(context.source.name)}
-    if staged.cut_id in published:
+    announced = {row.cut_id for row in context.ledger.cuts(context.source.name)}
+    if staged.cut_id in announced:
         with _held(leases, staged, context) as check:
             roll_forward(context, check)
-        return StepOutcome(f"cut {staged.cut_id} was published already", batch_id=staged.cut_id)
+        return StepOutcome(f"cut {staged.cut_id} was announced already", batch_id=staged.cut_id)
     with _held(leases, staged, context) as check:
         newest = context.ledger.newest_cut(context.source.name)
         if (newest.cut_id if newest else "") != staged.base_cut:
@@ -129,14 +130,23 @@ def _cut_row(
     refused: tuple[StagedTable, ...],
     base: CutRow | None,
 ) -> CutRow:
-    known = dict(base.tables) if base else {}
+    moved = _moved(staged)
+    known = {moved.get(name, name): s for name, s in base.tables.items()} if base else {}
     for table in staged.tables:
         for name, snapshot in ((table.silver, table.snapshot), (table.state, table.state_snapshot)):
             if snapshot is not None:
-                known[name] = snapshot
-    identities = {**identities_of(base), **{t.silver: t.identity for t in staged.tables}}
+                known[moved.get(name, name)] = snapshot
+    identities = {
+        moved.get(name, name): members
+        for name, members in (
+            *identities_of(base).items(),
+            *((table.silver, table.identity) for table in staged.tables),
+        )
+    }
     left = {table.silver: _refusal(context, staged, table, base) for table in refused}
-    excluded = {name: asdict(entry) for name, entry in {**staged.excluded, **left}.items()}
+    excluded = {
+        moved.get(name, name): asdict(entry) for name, entry in {**staged.excluded, **left}.items()
+    }
     return CutRow(
         source=context.source.name,
         cut_id=staged.cut_id,
@@ -151,7 +161,19 @@ def _cut_row(
         excluded=json.dumps(excluded, sort_keys=True),
         held_keys=staged.held_keys,
         identities=json.dumps(identities, sort_keys=True),
+        renames=json.dumps(
+            {moved.get(n, n): asdict(r) for n, r in staged.renames.items() if n not in left},
+            sort_keys=True,
+        ),
+        moves=json.dumps(staged.moves),
     )
+
+
+def _moved(staged: StagedCut) -> dict[str, str]:
+    """Old name → new name of every table that gets one, state tables included."""
+    return {
+        was + ending: name + ending for was, name in staged.moves for ending in ("", STATE_ENDING)
+    }
 
 
 def _refusal(
@@ -163,7 +185,7 @@ def _refusal(
     if earlier is not None:
         return replace(earlier, reason=reason)
     source = context.source
-    own = topic_of(TableIdentity(*table.identity), source.topic_prefix, source.connector)
+    own = topic_of(TableIdentity.of(table.identity), source.topic_prefix, source.connector)
     before = Progress.from_json(base.offsets if base else "")
     after = Progress.from_json(staged.offsets).offsets
     limits = {

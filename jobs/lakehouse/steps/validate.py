@@ -17,6 +17,7 @@ import structlog
 
 from expectations import SUITES
 from lakehouse.errors import StepFailed
+from lakehouse.names import TableIdentity
 from lakehouse.plan.records import RESULTS, ResultRow, RunRow
 from lakehouse.quality.docs import write_docs
 from lakehouse.quality.engine import preload
@@ -202,7 +203,7 @@ def _report_tables(validation: _Validation) -> tuple[ReportTable, ...]:
         rows.append(
             ReportTable(
                 silver=target.silver,
-                identity=".".join(part for part in target.table.identity if part is not None),
+                identity=TableIdentity.of(target.table.identity).full_name,
                 verdict=validation.verdicts[target.silver].value,
                 rows=values.get("row_count"),
                 changed_rows=values.get("changed_rows"),
