@@ -14,6 +14,17 @@ from lakehouse.config import Settings
 from lakehouse.spark.session import spark_session
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Where tests run in several processes, one has the local stack and one the Spark session."""
+    stack = Path(__file__).parent / "stack"
+    for item in items:
+        if item.path.is_relative_to(stack):
+            item.add_marker(pytest.mark.xdist_group("stack"))
+        elif "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.xdist_group("spark"))
+
+
 @pytest.fixture(scope="session")
 def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     """Settings of one home for the whole test run: sources keep tests apart."""

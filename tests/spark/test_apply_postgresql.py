@@ -6,6 +6,7 @@ import base64
 from decimal import Decimal
 from pathlib import Path
 
+import pytest
 from pyspark.sql import SparkSession
 
 from lakehouse.config import Settings
@@ -140,6 +141,30 @@ def test_redelivered_events_never_bring_back_an_older_row(
     law = outcome["apply"].counts["pgredo.public.orders[0]"]
     assert isinstance(law, dict)
     assert (law["applied"], law["superseded"]) == (0, 2)
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_changes_behind_a_blocking_snapshot_are_newer_than_its_read_events(
+    spark: SparkSession, settings: Settings, tmp_path: Path, *, at_once: bool
+) -> None:
+    """Until the next commit they carry the commit before the snapshot, whose own LSN is higher."""
+    name = f"pgblocking{int(at_once)}"
+    runs, pg = open_runs(spark, settings, tmp_path, name), Postgres(name)
+    head = orders()
+    pg.snapshot(head, [order(1, "one"), order(2, "two"), order(3, "three")])
+    pg.transact((head, "u", None, order(1, "changed")))
+    if not at_once:
+        runs.run(pg)
+    pg.lsn += 1000
+    pg.snapshot(head, [order(1, "changed"), order(2, "two"), order(3, "missed")])
+    if not at_once:
+        runs.run(pg)
+    pg.transact((head, "u", None, order(1, "after")), (head, "d", order(2, "two"), None))
+
+    outcome = runs.run(pg)
+
+    assert laws_hold(outcome["apply"])
+    assert runs.rows("orders", "id", "note") == [(1, "after"), (3, "missed")]
 
 
 def test_unreadable_messages_are_quarantined_and_the_rest_is_published(

@@ -62,7 +62,7 @@ class Postgres:
     _offsets: dict[tuple[str, int], int] = field(default_factory=dict)
 
     def snapshot(self, table: Table, rows: Sequence[Row]) -> None:
-        """Read events of an initial snapshot."""
+        """Read events of a source snapshot, at the start or ad hoc while the stream waits."""
         for index, row in enumerate(rows):
             marker = "last_in_data_collection" if index == len(rows) - 1 else "true"
             source = self._source(table, marker, [None, str(self.lsn)])

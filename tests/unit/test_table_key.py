@@ -31,6 +31,7 @@ def group(key_fields: str | None, *, fingerprint: int = 1, rows: int = 1, offset
         first_position=None,
         placeholders=0,
         suspects=0,
+        unplaced=0,
         truncate=None if rows else "9",
     )
 

@@ -20,6 +20,7 @@ class Group:
         first_position: Lowest position of a change event; None where there is none.
         truncate: Highest position of a truncate event; None when there is none.
         suspects: How many may be of events that silver has already.
+        unplaced: How many are read events that what was streamed before them places.
     """
 
     topic: str
@@ -37,4 +38,5 @@ class Group:
     first_position: str | None
     placeholders: int
     suspects: int
+    unplaced: int
     truncate: str | None

@@ -6,7 +6,7 @@ profile and schemas, and the ends that keep transactions whole. `check` and `app
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -22,9 +22,10 @@ from lakehouse.plan.incarnations import Incarnations
 from lakehouse.plan.offsets import LandedOffsets
 from lakehouse.plan.progress import Progress, limited, messages_between
 from lakehouse.plan.tables import TopicPartition
-from lakehouse.spark.envelopes import parse, read_slice, with_incarnations
+from lakehouse.spark.envelopes import parse, read_slice
+from lakehouse.spark.incarnations import with_incarnations
 from lakehouse.spark.profile import Schemas, load_schemas, profile
-from lakehouse.spark.redelivery import place_and_mark, suspect
+from lakehouse.spark.redelivery import mark, place, suspect
 from lakehouse.spark.session import tune
 from lakehouse.spark.sql import all_of, any_of, in_partition
 from lakehouse.spark.tombstones import EMPTY_MESSAGE, without_tombstones
@@ -128,6 +129,9 @@ def _place(
 ) -> DataFrame:
     progress = since.progress
     places = {(group.topic, group.partition) for group in groups if group.suspects}
+    if connector.commit_may_be_null and (places or _has_reads_behind_changes(groups, progress)):
+        # Its window would run again for every table.
+        parsed = place(parsed, progress, connector).localCheckpoint(eager=False)
     if not places:
         return parsed.withColumn("redelivered", F.lit(False))
     older = read_slice(spark, source, Progress(), progress.offsets).where(
@@ -142,9 +146,14 @@ def _place(
         "left_semi",
     )
     history = parse(same, source, connector, sorted({topic for topic, _ in places}))
-    # Its window and join would run again for every table.
-    marked = place_and_mark(parsed, history, progress, connector, since.position)
-    return marked.localCheckpoint(eager=False)
+    return mark(parsed, history, connector, since.position).localCheckpoint(eager=False)
+
+
+def _has_reads_behind_changes(groups: Iterable[Group], progress: Progress) -> bool:
+    """Whether something was streamed before a read event; it has the lowest place else."""
+    reads = {(group.topic, group.partition) for group in groups if group.unplaced}
+    changed = {(group.topic, group.partition) for group in groups if group.rows > group.unplaced}
+    return bool(reads & (changed | progress.highs.keys()))
 
 
 def _cut(

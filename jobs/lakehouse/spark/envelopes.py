@@ -9,7 +9,7 @@ keeps numbers exact and refuses duplicate keys, unlike from_json
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 import pyspark.sql.functions as F
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -17,20 +17,17 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from lakehouse.config import SourceConfig, TopicRole, topic_role
 from lakehouse.connectors import Connector
 from lakehouse.envelope import (
-    INCREMENTAL,
     MESSAGE,
     OPERATIONS,
     PLACEHOLDER,
     PLACEHOLDER_BASE64,
-    READ,
     TRUNCATE,
 )
 from lakehouse.names import bronze_table
-from lakehouse.plan.incarnations import Incarnations
 from lakehouse.plan.offsets import LandedOffsets
 from lakehouse.plan.progress import Progress
-from lakehouse.spark import positions
-from lakehouse.spark.sql import all_of, any_of, in_partition, literal
+from lakehouse.spark import placing, positions
+from lakehouse.spark.sql import any_of, in_partition, literal
 from lakehouse.spark.tables import full_name
 from lakehouse.spark.tombstones import EMPTY_MESSAGE
 
@@ -70,8 +67,8 @@ def parse(
     Returns:
         `topic, partition, offset, key, value_null, role, reason, control, op, is_schema_change,
         database, schema_name, table_name, incarnation, collection, snapshot, position, running,
-        high, transaction, total_order, fingerprint, key_fields, key_tokens, has_placeholder,
-        payload, source_ts_ms`.
+        unplaced, high, transaction, total_order, fingerprint, key_fields, key_tokens,
+        has_placeholder, payload, source_ts_ms`.
     """
     roles = {topic: str(topic_role(source, topic) or TopicRole.DATA) for topic in topics}
     documents = messages.select(
@@ -126,29 +123,6 @@ def _with_operation(fields: DataFrame, connector: Connector) -> DataFrame:
     )
 
 
-def with_incarnations(
-    envelopes: DataFrame, connector: Connector, incarnations: Incarnations
-) -> DataFrame:
-    """Tell the events of a table that was dropped from those of the next one of its name."""
-    if not incarnations.drops:
-        return envelopes
-    cases = " ".join(
-        f"WHEN {all_of(_has_parts(connector, parts))} THEN {' + '.join(map(_behind, drops))}"
-        for parts, drops in sorted(incarnations.drops.items())
-    )
-    return envelopes.withColumn("incarnation", F.expr(f"CASE {cases} ELSE 0 END"))
-
-
-def _has_parts(connector: Connector, parts: tuple[str, ...]) -> Iterator[str]:
-    columns = {"database": "database", "schema_name": "schema_name", "table": "table_name"}
-    for part, text in zip(connector.identity_parts, parts, strict=True):
-        yield f"{columns[part]} = {literal(text)}"
-
-
-def _behind(drop: str) -> str:
-    return f"int(coalesce(position > {literal(drop)}, false))"
-
-
 def _place(fields: DataFrame, connector: Connector) -> DataFrame:
     """Identity, position and transaction from the source block."""
     parts = [positions.field_text(F.col("s"), field) for field in connector.position]
@@ -160,9 +134,10 @@ def _place(fields: DataFrame, connector: Connector) -> DataFrame:
         ),
         _fingerprint().alias("fingerprint"),
         F.coalesce(F.col("s.snapshot"), F.lit("false")).alias("snapshot"),
-        positions.join(_snapshot_parts(parts, connector)).alias("position"),
-        _is_running(parts, connector).alias("running"),
-        _high(connector).alias("high"),
+        positions.join(placing.position_parts(parts, connector)).alias("position"),
+        placing.is_running(parts, connector).alias("running"),
+        placing.is_unplaced(connector).alias("unplaced"),
+        placing.highest(connector).alias("high"),
         _transaction_id(F.col("t.id"), connector).alias("transaction"),
         F.col("t.total_order").try_cast("bigint").alias("total_order"),
         F.to_json(F.array_sort(F.map_keys("key_tokens"))).alias("key_fields"),
@@ -176,41 +151,6 @@ def _fingerprint() -> Column:
     own = F.coalesce(F.expr("if(row_schema IS NOT NULL, xxhash64(row_schema), NULL)"), identity)
     # The schema of a schema change is not the table's.
     return F.when(~F.col("is_schema_change"), own)
-
-
-def _snapshot_parts(parts: list[Column], connector: Connector) -> list[Column]:
-    """The position's parts, with the rules for read events.
-
-    A read event of an incremental snapshot counts by its commit part alone. Where the commit part
-    may be null, every read event does, its own position standing in: the changes of a transaction
-    that was open at the snapshot carry lower numbers and no commit part, and are newer.
-    """
-    is_read = F.col("op") == READ
-    incremental = is_read & (F.col("s.snapshot") == INCREMENTAL)
-    by_commit = is_read if connector.commit_may_be_null else incremental
-    placed = list(parts)
-    if connector.commit_may_be_null:
-        own = F.when(is_read, F.coalesce(parts[0], parts[1])).otherwise(parts[0])
-        placed[0] = own
-    for index in range(connector.commit_fields, len(parts)):
-        field = connector.position[index]
-        placed[index] = F.when(by_commit, positions.lowest(field)).otherwise(parts[index])
-    return placed
-
-
-def _is_running(parts: list[Column], connector: Connector) -> Column:
-    """Whether the highest number seen before must stand in for the commit part."""
-    if not connector.commit_may_be_null:
-        return F.lit(False)
-    return (F.col("op") != READ) & parts[0].isNull() & parts[1].isNotNull()
-
-
-def _high(connector: Connector) -> Column:
-    """The highest number of the position, where one may stand in for a commit part."""
-    if not connector.commit_may_be_null:
-        return F.lit(None).cast("decimal(38,0)")
-    digits = (positions.field_digits(F.col("s"), field) for field in connector.position)
-    return F.greatest(*(number.try_cast("decimal(38,0)") for number in digits))
 
 
 def _transaction_id(text: Column, connector: Connector) -> Column:
@@ -257,6 +197,7 @@ def _judge(rows: DataFrame, source: SourceConfig) -> DataFrame:
         "snapshot",
         "position",
         "running",
+        "unplaced",
         "high",
         "transaction",
         "total_order",

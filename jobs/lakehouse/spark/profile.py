@@ -61,6 +61,7 @@ def profile(envelopes: DataFrame, applied_position: str = "") -> tuple[Group, ..
         F.min("position").alias("first_position"),
         F.sum(F.col("has_placeholder").cast("int")).alias("placeholders"),
         F.expr(f"count_if({suspect(applied_position)}) AS suspects"),
+        F.expr("count_if(unplaced) AS unplaced"),
         F.max(F.when(F.col("op") == TRUNCATE, F.col("position"))).alias("truncate"),
     )
     rows = groups.limit(MAX_GROUPS + 1).collect()
@@ -99,6 +100,7 @@ def _group(row: Mapping[str, object]) -> Group:
         "first_position",
         "placeholders",
         "suspects",
+        "unplaced",
         "truncate",
     )
     values = {name: row[name] for name in kept}

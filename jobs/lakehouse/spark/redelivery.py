@@ -4,8 +4,8 @@ In: envelopes, some of which are `suspect`: their position is not behind all tha
 they carry no commit position because they are of the first transaction after a connector's start
 (PostgreSQL; `running`). Out: the same rows, each with a position, and `redelivered` set where the
 same event stands at a lower offset of the topic partition (`design.md` §3). For a running event
-the highest number seen before in the topic partition, at least its own, stands in for the commit
-part.
+the highest number streamed before it in the topic partition, at least its own, stands in for the
+commit part; for a read event (`unplaced`) that number is all of its position.
 """
 
 from __future__ import annotations
@@ -31,44 +31,51 @@ def suspect(applied_position: str) -> str:
         applied_position: The highest position that is applied; empty for none.
     """
     is_event = f"role = {literal(TopicRole.DATA)} AND reason IS NULL AND NOT control"
-    return f"{is_event} AND (running OR position <= {literal(applied_position)})"
+    older = f"position <= {literal(applied_position)} AND NOT unplaced"
+    return f"{is_event} AND (running OR ({older}))"
 
 
-def place_and_mark(
+def mark(
     envelopes: DataFrame,
     history: DataFrame,
-    progress: Progress,
     connector: Connector,
     applied_position: str,
 ) -> DataFrame:
-    """Give running events a position and mark those that are in bronze already.
+    """Mark suspects that are in bronze already.
 
     Args:
-        envelopes: The batch.
+        envelopes: The batch, placed.
         history: Parsed envelopes of the suspects' topic partitions before the batch, at least of
             the same keys.
-        progress: Has the highest numbers before the batch.
         connector: Its position fields.
         applied_position: The highest position that is applied; empty for none.
     """
     candidates = envelopes.where(suspect(applied_position))
-    placed = _place(envelopes, progress, connector) if connector.commit_may_be_null else envelopes
-    return _mark(placed, candidates, history.unionByName(envelopes), connector)
+    return _mark(envelopes, candidates, history.unionByName(envelopes), connector)
 
 
-def _place(envelopes: DataFrame, progress: Progress, connector: Connector) -> DataFrame:
+def place(envelopes: DataFrame, progress: Progress, connector: Connector) -> DataFrame:
+    """Give running and unplaced events their position.
+
+    Args:
+        envelopes: The batch.
+        progress: Has the highest numbers before the batch.
+        connector: Its position fields.
+    """
     before = (
         Window.partitionBy(*_PLACE).orderBy("offset").rowsBetween(Window.unboundedPreceding, -1)
     )
     seen = F.greatest(F.max("high").over(before), _carried(progress), F.col("high"))
     first, second = connector.position
-    placed = F.concat(
-        positions.fixed_width(seen.cast("decimal(38,0)").cast("string"), first),
-        F.lit(positions.SEPARATOR),
-        positions.fixed_width(F.col("high").cast("decimal(38,0)").cast("string"), second),
-    )
+    commit = positions.fixed_width(seen.cast("decimal(38,0)").cast("string"), first)
+    own = positions.fixed_width(F.col("high").cast("decimal(38,0)").cast("string"), second)
+    running = positions.join([commit, own])
+    read = positions.join([F.coalesce(commit, positions.lowest(first)), positions.lowest(second)])
     return envelopes.withColumn(
-        "position", F.when(F.col("running"), placed).otherwise(F.col("position"))
+        "position",
+        F.when(F.col("running"), running)
+        .when(F.col("unplaced") & F.col("position").isNotNull(), read)
+        .otherwise(F.col("position")),
     )
 
 

@@ -6,26 +6,19 @@ In: a table's plan. Out: DataFrames of what is stored, and tables made fit for t
 from __future__ import annotations
 
 import hashlib
-import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 
 import pyspark.sql.functions as F
-from pyiceberg.catalog import Catalog
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import types as T
 
 from lakehouse.names import quote_ident
 from lakehouse.plan.tables import TablePlan
 from lakehouse.spark import tables
-from lakehouse.spark.metadata import load_metadata
+from lakehouse.spark.properties import of_new_table
 from lakehouse.spark.rows import row_key
 
 CDC = "_cdc"
-# The columns that identify a row, as a JSON list.
-KEY_PROPERTY = "lakehouse.key"
-# Position of the last renamed column that the table has followed.
-RENAMED_PROPERTY = "lakehouse.renamed"
 _CDC_FIELDS = {
     "op": "string",
     "position": "string",
@@ -87,63 +80,10 @@ def stored_columns(spark: SparkSession, silver: str) -> dict[str, str]:
     }
 
 
-@dataclass(frozen=True, slots=True)
-class Properties:
-    """What a silver table says of itself.
-
-    Attributes:
-        key: The columns that identify a row; None where there is no table.
-        renamed: Position of the last renamed column that it has followed; empty for none.
-    """
-
-    key: tuple[str, ...] | None = None
-    renamed: str = ""
-
-
-def properties_of(catalog: Catalog, silver: str) -> Properties:
-    """Read the properties of a silver table, which may not exist."""
-    metadata = load_metadata(catalog, silver)
-    if metadata is None or KEY_PROPERTY not in metadata.properties:
-        return Properties()
-    key = tuple(json.loads(metadata.properties[KEY_PROPERTY]))
-    return Properties(key, metadata.properties.get(RENAMED_PROPERTY, ""))
-
-
-def rename_columns(
-    spark: SparkSession,
-    catalog: Catalog,
-    silver: str,
-    renames: Sequence[tuple[str, str]],
-    position: str,
-) -> None:
-    """Give columns their new names; field ids stay, and repeating it is harmless.
-
-    Args:
-        spark: The session.
-        catalog: PyIceberg's, for the table's properties.
-        silver: Namespace and name of the table.
-        renames: Old and new names, in order.
-        position: Where the last of them stands.
-    """
-    stored = properties_of(catalog, silver)
-    if stored.renamed >= position:
-        return
-    present = {name.lower() for name in stored_columns(spark, silver)}
-    key = stored.key or ()
-    for was, name in renames:
-        if was.lower() in present and name.lower() not in present:
-            tables.rename_column(spark, silver, was, name)
-            present = present - {was.lower()} | {name.lower()}
-        key = tuple(name if column.lower() == was.lower() else column for column in key)
-    properties = {KEY_PROPERTY: json.dumps(key), RENAMED_PROPERTY: position}
-    tables.set_properties(spark, silver, properties)
-
-
 def prepare(spark: SparkSession, plan: TablePlan) -> None:
     """Create the table and its state table, or add and widen columns; repeating it is harmless."""
     if not plan.exists:
-        own = {KEY_PROPERTY: json.dumps(plan.key), RENAMED_PROPERTY: plan.renamed}
-        properties = {**PROPERTIES, **own}
+        properties = {**PROPERTIES, **of_new_table(plan)}
         tables.create_table(spark, plan.silver, _schema(plan), properties)
         tables.create_table(spark, plan.state, STATE_SCHEMA, PROPERTIES)
         return

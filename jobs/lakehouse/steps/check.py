@@ -36,7 +36,8 @@ from lakehouse.quality.version_rows import (
 )
 from lakehouse.quality.versions import HOLD, Judged, batch_versions, judge_versions
 from lakehouse.spark.bronze import Bronze
-from lakehouse.spark.envelopes import parse, read_slice, with_incarnations
+from lakehouse.spark.envelopes import parse, read_slice
+from lakehouse.spark.incarnations import with_incarnations
 from lakehouse.spark.profile import load_schemas, profile
 from lakehouse.spark.session import tune
 from lakehouse.steps.context import Json, StepContext, StepOutcome

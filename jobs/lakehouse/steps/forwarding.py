@@ -16,7 +16,8 @@ from lakehouse.errors import MainMoved
 from lakehouse.plan.handover import renames_of
 from lakehouse.plan.records import CUTS, CutRow
 from lakehouse.plan.tables import STATE_ENDING
-from lakehouse.spark import metadata, silver, tables
+from lakehouse.spark import metadata, tables
+from lakehouse.spark.properties import rename_columns
 from lakehouse.steps.context import StepContext
 
 _WORKERS = 4
@@ -71,7 +72,7 @@ def _rename_columns(context: StepContext, cut: CutRow, check: Callable[[], None]
     """All branches of a table share its schema, so that this comes right before `main` moves."""
     for table, renaming in renames_of(cut.renames).items():
         check()
-        silver.rename_columns(
+        rename_columns(
             context.spark,
             context.ledger.catalog,
             table,

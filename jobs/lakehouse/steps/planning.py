@@ -26,6 +26,7 @@ from lakehouse.plan.tables import TablePlan
 from lakehouse.quality.statements import renames
 from lakehouse.quality.versions import holds
 from lakehouse.spark import silver
+from lakehouse.spark.properties import properties_of
 from lakehouse.steps.applying import Applying
 
 
@@ -57,7 +58,7 @@ def table_plans(
     for identity, mine in groups.items():
         identifier = silver_identifier(source.name, names.staged[identity])
         own = behind.get(identifier)
-        stored = silver.properties_of(work.context.ledger.catalog, identifier)
+        stored = properties_of(work.context.ledger.catalog, identifier)
         facts = TableFacts(
             silver=identifier,
             stored=silver.stored_columns(work.context.spark, identifier),

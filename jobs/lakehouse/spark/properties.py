@@ -1,0 +1,79 @@
+"""What a silver table says of itself in its properties: its key, and the renames it followed.
+
+In: a silver table. Out: its properties as a value; columns that got the names the source gave them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyiceberg.catalog import Catalog
+from pyspark.sql import SparkSession
+
+from lakehouse.plan.tables import TablePlan
+from lakehouse.spark import tables
+from lakehouse.spark.metadata import load_metadata
+
+# The columns that identify a row, as a JSON list.
+KEY_PROPERTY = "lakehouse.key"
+# Position of the last renamed column that the table has followed.
+RENAMED_PROPERTY = "lakehouse.renamed"
+
+
+@dataclass(frozen=True, slots=True)
+class Properties:
+    """What a silver table says of itself.
+
+    Attributes:
+        key: The columns that identify a row; None where there is no table.
+        renamed: Position of the last renamed column that it has followed; empty for none.
+    """
+
+    key: tuple[str, ...] | None = None
+    renamed: str = ""
+
+
+def of_new_table(plan: TablePlan) -> dict[str, str]:
+    """The properties of a table that is made now."""
+    return {KEY_PROPERTY: json.dumps(plan.key), RENAMED_PROPERTY: plan.renamed}
+
+
+def properties_of(catalog: Catalog, silver: str) -> Properties:
+    """Read the properties of a silver table, which may not exist."""
+    metadata = load_metadata(catalog, silver)
+    if metadata is None or KEY_PROPERTY not in metadata.properties:
+        return Properties()
+    key = tuple(json.loads(metadata.properties[KEY_PROPERTY]))
+    return Properties(key, metadata.properties.get(RENAMED_PROPERTY, ""))
+
+
+def rename_columns(
+    spark: SparkSession,
+    catalog: Catalog,
+    silver: str,
+    renames: Sequence[tuple[str, str]],
+    position: str,
+) -> None:
+    """Give columns their new names; field ids stay, and repeating it is harmless.
+
+    Args:
+        spark: The session.
+        catalog: PyIceberg's, for the table's properties.
+        silver: Namespace and name of the table.
+        renames: Old and new names, in order.
+        position: Where the last of them stands.
+    """
+    stored = properties_of(catalog, silver)
+    if stored.renamed >= position:
+        return
+    present = {name.lower() for name in spark.table(tables.full_name(silver)).schema.names}
+    key = stored.key or ()
+    for was, name in renames:
+        if was.lower() in present and name.lower() not in present:
+            tables.rename_column(spark, silver, was, name)
+            present = present - {was.lower()} | {name.lower()}
+        key = tuple(name if column.lower() == was.lower() else column for column in key)
+    properties = {KEY_PROPERTY: json.dumps(key), RENAMED_PROPERTY: position}
+    tables.set_properties(spark, silver, properties)
