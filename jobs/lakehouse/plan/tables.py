@@ -51,6 +51,8 @@ class TablePlan:
         truncate: Highest position of a truncate event in the batch; empty for none.
         placeholders: Whether some event lacks unchanged large values.
         hold: Why the table stops; empty when it does not.
+        soft: Whether a deleted row stays, marked as deleted.
+        history: Whether each version of a row is kept too.
     """
 
     identity: TableIdentity
@@ -68,6 +70,8 @@ class TablePlan:
     truncate: str
     placeholders: bool
     hold: str = ""
+    soft: bool = False
+    history: bool = False
 
     @property
     def is_bag(self) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from lakehouse.config import SourceConfig
@@ -20,6 +20,7 @@ from lakehouse.quality.versions import EVOLVE, Judged, columns_json
 
 _DDL = "ddl:"
 _POLICY = "policy"
+_WITHHELD = "withheld: the table has masked columns"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +95,8 @@ def ddl_rows(
     rows: list[SchemaVersionRow] = []
     for event in landed.events:
         at = (event.message.topic, event.message.partition, event.message.offset)
-        for change in event.changes if at not in known else ():
+        changes = (_without_values(change, source) for change in event.changes)
+        for change in changes if at not in known else ():
             identity = identity_json(change.identity)
             earlier = before.get(identity) or None
             before[identity] = change.columns
@@ -115,6 +117,7 @@ def _ddl_row(
     kinds: tuple[str, ...],
 ) -> SchemaVersionRow:
     columns, identity = ddl.columns_json(change.columns), change.identity
+    has_masks = any(_masked(source, each.identity) for each in event.changes)
     return SchemaVersionRow(
         source=source.name,
         run_id=run_id,
@@ -125,7 +128,8 @@ def _ddl_row(
         partition=event.message.partition,
         offset=event.message.offset,
         position=event.message.position or "",
-        ddl=event.ddl,
+        # A statement may quote a masked value, such as a default.
+        ddl=_WITHHELD if has_masks and event.ddl else event.ddl,
         change_kinds=kinds,
         columns=columns,
         # The schemas inside data events decide; the statement says what a person asked for.
@@ -134,3 +138,19 @@ def _ddl_row(
         reason="",
         recorded_at=landed.now,
     )
+
+
+def _masked(source: SourceConfig, identity: TableIdentity) -> set[str]:
+    """The table's masked columns, in lower case."""
+    options = source.table_options(identity).columns
+    return {name.lower() for name, column in options.items() if column.mask}
+
+
+def _without_values(change: ddl.TableChange, source: SourceConfig) -> ddl.TableChange:
+    """The change without what may be a value of a masked column: defaults, lists, comments."""
+    masked = _masked(source, change.identity)
+    columns = (
+        replace(column, default=None, extra="{}") if column.name.lower() in masked else column
+        for column in change.columns
+    )
+    return replace(change, columns=tuple(columns))

@@ -15,11 +15,14 @@ from typing import cast
 
 import pyspark.sql.functions as F
 
+from lakehouse.config import mask_secret
 from lakehouse.connectors import CONNECTORS
 from lakehouse.names import silver_names
 from lakehouse.plan.batch import KeyRules, TableFacts, plan_table, silver_identifier, table_groups
 from lakehouse.plan.conservation import Law, balance, pending_of, to_json_counts
 from lakehouse.plan.handover import excluded_of, published_names, start_of_batch
+from lakehouse.plan.masks import key_fingerprint
+from lakehouse.plan.options import with_options
 from lakehouse.plan.progress import Progress
 from lakehouse.plan.tables import TablePlan
 from lakehouse.quality.versions import holds
@@ -81,6 +84,7 @@ def _plans(work: Applying) -> list[TablePlan]:
     held = holds(work.context.ledger.schema_versions(source.name))
     behind = excluded_of(cut)
     base = Progress.from_json(cut.offsets if cut else "")
+    fingerprint = key_fingerprint(mask_secret(source))
     plans = []
     for identity, mine in groups.items():
         identifier = silver_identifier(source.name, names[identity])
@@ -92,8 +96,11 @@ def _plans(work: Applying) -> list[TablePlan]:
             holds=held.get(identity, {}),
             key=silver.stored_key(work.context.ledger.catalog, identifier),
         )
-        rules = KeyRules(source.table_options(identity).key, work.connector.key_changes_in_place)
-        plans.append(plan_table(identity, mine, work.batch.schemas[identity], facts, rules))
+        options = source.table_options(identity)
+        rules = KeyRules(options.key, work.connector.key_changes_in_place)
+        plan = plan_table(identity, mine, work.batch.schemas[identity], facts, rules)
+        docs = silver.stored_docs(work.context.ledger.catalog, identifier)
+        plans.append(with_options(plan, mine, options, docs, fingerprint))
     return plans
 
 
@@ -126,6 +133,7 @@ def _stage(work: Applying, plan: TablePlan) -> Staged:
             summary,
             work.check,
             work.batch.size,
+            mask_secret(work.context.source),
         ),
         envelopes,
     )
