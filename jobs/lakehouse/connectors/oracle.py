@@ -21,4 +21,8 @@ ORACLE = Connector(
         PositionField("lcr_position", Codec.HEX_TEXT, 0, optional=True),
     ),
     commit_fields=1,
+    losses={
+        "io.debezium.time.ZonedTimestamp": "the offset of its zone and digits behind the "
+        "microsecond are lost, the instant is kept",
+    },
 )
