@@ -14,7 +14,7 @@ SUITE = Suite(
         equal(
             "row_count",
             "rows_expected",
-            "The table has as many rows as the cut before it, plus creates, minus deletes.",
+            "The table has as many live rows as the cut before it, plus creates, minus deletes.",
             optional=True,
         ),
         equal(

@@ -14,7 +14,15 @@ from expectations import SUITES
 from lakehouse.cli import app
 from lakehouse.cli.report import without_password
 from lakehouse.config import Settings
-from lakehouse.plan.records import CUTS, RESULTS, RUNS, CutRow, RunRow
+from lakehouse.plan.records import (
+    CUTS,
+    RESULTS,
+    RUNS,
+    SCHEMA_VERSIONS,
+    CutRow,
+    RunRow,
+    SchemaVersionRow,
+)
 from lakehouse.quality.judgement import Measurement, Verdict, judge
 from lakehouse.quality.results import Try, result_rows
 from lakehouse.spark.ledger import Ledger
@@ -163,6 +171,33 @@ def published(ledger: Ledger) -> None:
         moves="[]",
     )
     ledger.append(CUTS, [cut])
+    ledger.append(SCHEMA_VERSIONS, [orders_schema()])
+
+
+def orders_schema() -> SchemaVersionRow:
+    decimal = "org.apache.kafka.connect.data.Decimal"
+    columns = [
+        {"name": "id", "type": "int", "semantic": "", "doc": "", "wire": "int32"},
+        {"name": "price", "type": "decimal(9,2)", "semantic": decimal, "doc": "", "wire": "bytes"},
+    ]
+    return SchemaVersionRow(
+        source="shop",
+        run_id="run",
+        table=ORDERS.partition(".")[2],
+        identity=json.dumps([None, "public", "orders"]),
+        fingerprint="1",
+        topic="shop.public.orders",
+        partition=0,
+        offset=0,
+        position="",
+        ddl="",
+        change_kinds=("create_table",),
+        columns=json.dumps(columns),
+        verdict="evolve",
+        decision="policy",
+        reason="",
+        recorded_at=START,
+    )
 
 
 def test_tables_lists_live_and_held_tables_with_the_catalog(ledger: Ledger) -> None:
@@ -179,6 +214,7 @@ def test_tables_lists_live_and_held_tables_with_the_catalog(ledger: Ledger) -> N
             "reason": "needs approval: add_column",
             "cut_id": "00000001",
             "snapshot_id": 13,
+            "columns": [],
         },
         {
             "identity": "public.orders",
@@ -187,6 +223,20 @@ def test_tables_lists_live_and_held_tables_with_the_catalog(ledger: Ledger) -> N
             "reason": "",
             "cut_id": "00000002",
             "snapshot_id": 11,
+            "columns": [
+                {
+                    "name": "id",
+                    "loss": "exact",
+                    "reason": "",
+                    "fact": "the schema in the messages",
+                },
+                {
+                    "name": "price",
+                    "loss": "lossy",
+                    "reason": "NaN and infinities arrive as NULL",
+                    "fact": "the schema in the messages",
+                },
+            ],
         },
     ]
 
@@ -198,6 +248,8 @@ def test_tables_prints_columns_for_a_person(ledger: Ledger) -> None:
 
     assert lines[0].split() == ["source", "table", "silver", "state", "cut", "snapshot", "reason"]
     assert lines[1].split()[:3] == ["public.items", ITEMS, "held"]
+    (lossy,) = [line for line in lines if "NaN" in line]
+    assert lossy.split("  ")[:2] == [ORDERS, "price"]
 
 
 def test_tables_refuses_a_cut_that_is_not_published(ledger: Ledger) -> None:

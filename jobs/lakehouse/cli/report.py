@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Annotated
 
@@ -12,6 +12,9 @@ import typer
 
 from lakehouse.cli.steps import Source
 from lakehouse.config import Settings, load_source
+from lakehouse.connectors import CONNECTORS
+from lakehouse.plan.losses import Loss, LossClass
+from lakehouse.quality.losses import column_losses
 from lakehouse.quality.report import passed_by_suite, shown
 from lakehouse.quality.summary import (
     TableState,
@@ -59,15 +62,36 @@ def _report(source: Source, cut: Cut = None, *, as_json: AsJson = False) -> None
 
 def _tables(source: Source, cut: Cut = None, *, as_json: AsJson = False) -> None:
     settings = Settings.from_environment()
-    load_source(source, settings)
-    states = list_tables(Ledger(settings), source, cut)
+    config, ledger = load_source(source, settings), Ledger(settings)
+    states = list_tables(ledger, source, cut)
+    recorded = ledger.schema_versions(source)
+    losses = column_losses(recorded, source, CONNECTORS[config.connector])
     catalog = without_password(settings.catalog_uri)
     if as_json:
-        tables = [asdict(state) for state in states]
+        tables = [{**asdict(s), "columns": _columns(losses.get(s.silver, ()))} for s in states]
         typer.echo(json.dumps({"catalog": catalog, "tables": tables}, indent=1))
         return
     _print_columns(("source table", "silver", "state", "cut", "snapshot", "reason"), _rows(states))
+    _print_losses([state.silver for state in states], losses)
     typer.echo(f"catalog: {catalog} (warehouse {settings.warehouse})")
+
+
+def _columns(losses: Iterable[Loss]) -> list[dict[str, str]]:
+    return [asdict(loss) for loss in losses]
+
+
+def _print_losses(names: Iterable[str], losses: Mapping[str, Iterable[Loss]]) -> None:
+    """The lossy columns, each with the reason and what it is known from."""
+    rows = [
+        (name, shown(loss.name), shown(loss.reason), loss.fact)
+        for name in names
+        for loss in losses.get(name, ())
+        if loss.loss is LossClass.LOSSY
+    ]
+    if rows:
+        typer.echo("")
+        _print_columns(("silver", "lossy column", "what is lost", "known from"), rows)
+        typer.echo("")
 
 
 def without_password(uri: str) -> str:

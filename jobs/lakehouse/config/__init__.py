@@ -7,6 +7,7 @@ defaults, that travel to jobs as JSON. Nothing here touches the network.
 from lakehouse.config.fields import ChangeKind, format_duration
 from lakehouse.config.kafka import STACK_FILE, kafka_properties
 from lakehouse.config.loading import load_source, load_sources, parse_source
+from lakehouse.config.masks import MASK_KEY, mask_secret
 from lakehouse.config.sections import ColumnConfig, TableConfig
 from lakehouse.config.settings import Settings
 from lakehouse.config.source import SourceConfig
@@ -20,6 +21,7 @@ from lakehouse.config.topics import (
 )
 
 __all__ = [
+    "MASK_KEY",
     "STACK_FILE",
     "ChangeKind",
     "ColumnConfig",
@@ -33,6 +35,7 @@ __all__ = [
     "kafka_properties",
     "load_source",
     "load_sources",
+    "mask_secret",
     "parse_source",
     "required_topics",
     "select_topics",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 
@@ -76,6 +77,8 @@ class Connector:
         key_changes_in_place: Whether an update that changes the key may be one event.
         schema_changes_in_data: Whether schema changes come between the data events, without `op`.
         ddl_dialect: sqlglot's name of the SQL in `ddl`; None where no statement is sent.
+        losses: Semantic or plain type of a message → what its values lose on their way here.
+        hidden_types: The same, unless the source's own type is known or declared.
     """
 
     name: str
@@ -92,6 +95,8 @@ class Connector:
     key_changes_in_place: bool = False
     schema_changes_in_data: bool = False
     ddl_dialect: str | None = None
+    losses: Mapping[str, str] = field(default_factory=dict)
+    hidden_types: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def source_fields(self) -> tuple[str, ...]:

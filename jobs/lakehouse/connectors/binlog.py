@@ -8,6 +8,15 @@ from lakehouse.connectors.base import DATABASE_TABLE, Codec, Connector, Position
 # Binlog files are numbered up to 2^31 - 1, positions are unsigned 64-bit, rows 32-bit.
 _COMMIT = (PositionField("file", Codec.NUMBERED_FILE, 10), PositionField("pos", Codec.INTEGER, 20))
 _ROW = PositionField("row", Codec.INTEGER, 10)
+_ZERO_DATE = "zero dates arrive as NULL or as 1970-01-01, those before 1582-10-15 may be shifted"
+_LOSSES = {
+    "io.debezium.time.Date": _ZERO_DATE,
+    "io.debezium.time.Timestamp": _ZERO_DATE,
+    "io.debezium.time.MicroTimestamp": _ZERO_DATE,
+    "io.debezium.time.ZonedTimestamp": "zero times arrive as the default or as 1970-01-01",
+    "io.debezium.time.Year": "the year 0000 arrives as 1900 or 2000",
+    "io.debezium.data.Json": "source snapshots and changes spell the same document differently",
+}
 
 
 def binlog_connector(name: str, *, ordered_rows: bool) -> Connector:
@@ -25,4 +34,9 @@ def binlog_connector(name: str, *, ordered_rows: bool) -> Connector:
         commit_fields=len(_COMMIT),
         gtids=True,
         ddl_dialect="mysql",
+        losses=_LOSSES,
+        hidden_types={
+            "int64": "if it is BIGINT UNSIGNED, numbers above 2^63 - 1 arrive negative: declare "
+            "its type"
+        },
     )

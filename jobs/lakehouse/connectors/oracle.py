@@ -22,4 +22,8 @@ ORACLE = Connector(
     ),
     commit_fields=1,
     ddl_dialect="oracle",
+    losses={
+        "io.debezium.time.ZonedTimestamp": "the offset of its zone and digits behind the "
+        "microsecond are lost, the instant is kept",
+    },
 )

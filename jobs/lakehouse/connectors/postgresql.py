@@ -7,6 +7,8 @@ from lakehouse.connectors.base import SCHEMA_TABLE, Codec, Connector, PositionFi
 
 # An LSN is an unsigned 64-bit number.
 _LSN_WIDTH = 20
+_NO_NAN = "NaN and infinities arrive as NULL"
+_JULIAN = "before 1582-10-15 it arrives shifted in source snapshots"
 
 POSTGRESQL = Connector(
     name="postgresql",
@@ -20,4 +22,12 @@ POSTGRESQL = Connector(
     commit_may_be_null=True,
     # BEGIN, events and END of one transaction differ behind the colon (`3824:<lsn>`).
     transaction_separator=":",
+    losses={
+        "org.apache.kafka.connect.data.Decimal": _NO_NAN,
+        "io.debezium.data.VariableScaleDecimal": _NO_NAN,
+        "io.debezium.time.Date": _JULIAN,
+        "io.debezium.time.ZonedTime": "the offset from UTC is lost, the time is that of UTC",
+        "io.debezium.data.Bits": "zero bytes at the end are cut, and the length is not sent",
+        "array": "in an array of several dimensions the inner ones arrive as NULL",
+    },
 )

@@ -7,6 +7,8 @@ https://docs.pingcap.com/tidb/stable/ticdc-debezium/
 
 from lakehouse.connectors.base import DATABASE_TABLE, Codec, Connector, PositionField
 
+_ZERO_DATE = "zero dates arrive as NULL or as 1970-01-01"
+
 TICDC = Connector(
     name="ticdc",
     identity_parts=DATABASE_TABLE,
@@ -19,4 +21,17 @@ TICDC = Connector(
     key_changes_in_place=True,
     schema_changes_in_data=True,
     ddl_dialect="mysql",
+    losses={
+        "io.debezium.time.Date": _ZERO_DATE,
+        "io.debezium.time.Timestamp": _ZERO_DATE,
+        "io.debezium.time.MicroTimestamp": _ZERO_DATE,
+        "io.debezium.time.Year": "years below 100 arrive as 1970 to 2069",
+    },
+    hidden_types={
+        "double": "if it is a DECIMAL, it is sent as a double: digits behind the 15th are lost",
+        "int64": "if it is BIGINT UNSIGNED, numbers above 2^63 - 1 arrive negative: declare its "
+        "type",
+        "string": "if it is BINARY or BLOB, it holds the Base64 text of its bytes: declare its "
+        "type",
+    },
 )

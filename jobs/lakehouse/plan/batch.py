@@ -128,6 +128,7 @@ def plan_table(
         renamed=facts.renames.newest,
         defaults=older_defaults(list(facts.stored), [v.stored_columns for v in versions]),
         start=facts.start,
+        places=tuple(sorted({(group.topic, group.partition) for group in groups})),
         limits=limits,
         truncate=truncate,
         placeholders=any(group.placeholders for group in groups),

@@ -20,7 +20,7 @@ class StagedTable:
         changed: Whether the staging branch differs from `main`.
         snapshot: Iceberg snapshot of the table in the cut.
         state_snapshot: The same for its state table.
-        rows: Rows in the table at the cut.
+        rows: Live rows in the table at the cut.
         unresolved: Column → rows whose unchanged large value was nowhere to be found.
         required: Columns that the source declares not null.
     """

@@ -39,6 +39,10 @@ class RowSchema:
     problem: str = ""
 
 
+# The doc of a column with a declared type begins so.
+DECLARED = "declared as "
+# What stands for the type of a message that declares none.
+PROVEN = "json"
 # What `schema_of_variant` says → what Kafka Connect would call it. Nothing is known of VOID.
 _PROVEN: Mapping[str, str] = {
     "BIGINT": "int64",
@@ -102,7 +106,7 @@ def proven_schema(proven: Mapping[str, str], declared: Mapping[str, str]) -> Row
     """
     kinds = {name: kind.partition("(")[0] for name, kind in proven.items()}
     columns = (
-        Column(name, value_type({"type": _PROVEN.get(kind, "string")}), optional=True)
+        Column(name, value_type({"type": _PROVEN.get(kind, "string")}), True, wire=PROVEN)
         for name, kind in kinds.items()
         if kind != "VOID" or name in declared
     )
@@ -131,7 +135,7 @@ def _declare(column: Column, declared: Mapping[str, str], *, text_is: Kind) -> C
             f"column {column.name!r} is declared as {text!r}: expected a type that can be made "
             f"from {column.type.spark}; correct columns.{column.name}.type in the TOML file"
         )
-    return replace(column, type=kind, doc=f"declared as {text}")
+    return replace(column, type=kind, doc=f"{DECLARED}{text}")
 
 
 def _declared_type(text: str, sent: ValueType, text_is: Kind) -> ValueType | None:

@@ -62,10 +62,13 @@ class TablePlan:
         renamed: Position of the newest column that the source renamed; empty for none.
         defaults: Columns whose constant default older rows get, by lower-case name.
         start: Where this table's events begin; held tables are behind the others.
+        places: The topic partitions with its events.
         limits: Topic partition → first offset that a hold keeps back.
         truncate: Highest position of a truncate event in the batch; empty for none.
         placeholders: Whether some event lacks unchanged large values.
         hold: Why the table stops; empty when it does not.
+        soft: Whether a deleted row stays, marked as deleted.
+        history: Whether each version of a row is kept too.
     """
 
     identity: TableIdentity
@@ -81,10 +84,13 @@ class TablePlan:
     renamed: str
     defaults: Mapping[str, Column]
     start: Progress
+    places: tuple[TopicPartition, ...]
     limits: Mapping[TopicPartition, int]
     truncate: str
     placeholders: bool
     hold: str = ""
+    soft: bool = False
+    history: bool = False
 
     @property
     def is_bag(self) -> bool:

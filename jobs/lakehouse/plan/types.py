@@ -36,6 +36,10 @@ class Kind(StrEnum):
     ARRAY = "array"
     MAP = "map"
     STRUCT = "struct"
+    HASHED = "hashed"
+    """A keyed hash of the value; `element` is how the value itself would be decoded."""
+    REDACTED = "redacted"
+    """A constant; `element` is the type of the value that it stands for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +50,7 @@ class ValueType:
         kind: The decoding.
         spark: Spark's DDL of the type.
         scale: Digits behind the point, for decimals.
-        element: Of an array; the value of a map.
+        element: Of an array; the value of a map; what a masked value was.
         fields: Of a struct.
     """
 
@@ -55,6 +59,11 @@ class ValueType:
     scale: int = 0
     element: ValueType | None = None
     fields: tuple[tuple[str, ValueType], ...] = ()
+
+    @property
+    def is_masked(self) -> bool:
+        """Whether silver has no value of the source in it."""
+        return self.kind in (Kind.HASHED, Kind.REDACTED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +74,8 @@ class Column:
         default: JSON text of the constant default; None where there is none, or it is null.
         semantic: The schema's name, such as `io.debezium.time.Date`; empty for plain types.
         doc: What a reader must know beside the type; empty where the type says all.
+        wire: The plain type that the messages declare, such as `int16`.
+        source_type: The type in the source's own words, where the message's schema has it.
     """
 
     name: str
@@ -73,6 +84,8 @@ class Column:
     default: str | None = None
     semantic: str = ""
     doc: str = ""
+    wire: str = ""
+    source_type: str = ""
 
 
 _PRIMITIVES: Mapping[str, ValueType] = {
@@ -109,11 +122,15 @@ _UNITS: Mapping[str, str] = {
 
 
 def _decimal(schema: Schema) -> ValueType:
-    parameters = schema.get("parameters")
-    given = parameters if isinstance(parameters, Mapping) else {}
+    given = _parameters(schema)
     scale = int(str(given.get("scale", 0)))
     precision = int(str(given.get("connect.decimal.precision", MAX_DECIMAL_PRECISION)))
     return decimal_type(precision, scale)
+
+
+def _parameters(schema: Schema) -> Mapping[str, object]:
+    parameters = schema.get("parameters")
+    return parameters if isinstance(parameters, Mapping) else {}
 
 
 def decimal_type(precision: int, scale: int) -> ValueType:
@@ -140,6 +157,9 @@ _SEMANTIC: Mapping[str, ValueType | Callable[[Schema], ValueType]] = {
 }
 
 
+# With `column.propagate.source.type` a connector says what the column is in the source.
+_SOURCE_TYPE = "__debezium.source.column.type"
+
 # With its extension TiCDC says of a column what its wire format hides.
 _TIDB: Mapping[str, ValueType] = {
     "bigint unsigned": UNSIGNED_BIGINT,
@@ -165,6 +185,8 @@ def parse_column(field: Schema, connector: Connector) -> Column:
         default=None if default is None else json.dumps(default),
         semantic=str(semantic),
         doc=_UNITS.get(str(semantic), ""),
+        wire=str(field.get("type")),
+        source_type=str(field.get("tidb_type") or _parameters(field).get(_SOURCE_TYPE) or ""),
     )
 
 

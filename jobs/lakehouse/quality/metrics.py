@@ -158,7 +158,7 @@ def _totals(statements: Sequence[str]) -> str:
     repeated = "if(h1 IS NOT NULL AND n > 1, n - 1, 0)"
     older = "coalesce(h1 IS NOT NULL AND version < published_version, false)"
     return (
-        f"SELECT subject, sum(n) row_count, sum({repeated}) repeated, "
+        f"SELECT subject, sum(n) - sum(deleted_rows) row_count, sum({repeated}) repeated, "
         f"sum(int({older})) positions_going_back, {sums}, "
         "min(first_offset) first_offset, max(last_offset) last_offset "
         f"FROM ({by_key}) GROUP BY subject"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from lakehouse.envelope import PLACEHOLDER
+from lakehouse.envelope import DELETE, PLACEHOLDER
 from lakehouse.names import quote_ident
 from lakehouse.quality.staged import Target, TopicPartition
 from lakehouse.spark.sql import any_of, in_partition, literal
@@ -18,6 +18,7 @@ from lakehouse.spark.tables import full_name
 
 COUNTS = (
     "changed_rows",
+    "deleted_rows",
     "null_keys",
     "placeholder_values",
     "missing_positions",
@@ -148,7 +149,9 @@ class SilverRows:
         published: str = NO_VERSION,
     ) -> Shape:
         h1, h2 = self._hash("a"), self._hash("b")
-        return Shape(self._subject, h1, h2, n, counts or {}, version, published)
+        # Rows that stay although they were deleted; in a table without such rows there are none.
+        deleted = {"deleted_rows": f"{n} * int({self._cdc('op')} <=> {literal(DELETE)})"}
+        return Shape(self._subject, h1, h2, n, {**deleted, **(counts or {})}, version, published)
 
     def _hash(self, salt: str) -> str:
         """Half of the 128 bits that name a key; NULL where a part of the key is missing."""

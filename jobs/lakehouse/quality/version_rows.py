@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from lakehouse.config import SourceConfig
@@ -20,6 +20,7 @@ from lakehouse.quality.versions import EVOLVE, Judged, columns_json
 
 _DDL = "ddl:"
 _POLICY = "policy"
+_WITHHELD = "withheld: the table has masked columns"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +108,8 @@ def ddl_rows(
     rows: list[SchemaVersionRow] = []
     for event in events:
         at = (event.message.topic, event.message.partition, event.message.offset)
-        for change in event.changes if at not in known else ():
+        changes = (_without_values(change, source) for change in event.changes)
+        for change in changes if at not in known else ():
             identity = identity_json(change.identity)
             # Snapshots begin by dropping every table, and repeat what is known.
             if event.message.is_snapshot and not change.columns:
@@ -128,6 +130,7 @@ def _ddl_row(
     kinds: tuple[str, ...],
 ) -> SchemaVersionRow:
     columns, identity = ddl.columns_json(change.columns), change.identity
+    has_masks = any(_masked(source, each.identity) for each in event.changes)
     return SchemaVersionRow(
         source=source.name,
         run_id=run_id,
@@ -138,7 +141,8 @@ def _ddl_row(
         partition=event.message.partition,
         offset=event.message.offset,
         position=event.message.position or "",
-        ddl=event.ddl,
+        # A statement may quote a masked value, such as a default.
+        ddl=_WITHHELD if has_masks and event.ddl else event.ddl,
         change_kinds=kinds,
         columns=columns,
         # The schemas inside data events decide; the statement says what a person asked for.
@@ -147,3 +151,19 @@ def _ddl_row(
         reason="",
         recorded_at=now,
     )
+
+
+def _masked(source: SourceConfig, identity: TableIdentity) -> set[str]:
+    """The table's masked columns, in lower case."""
+    options = source.table_options(identity).columns
+    return {name.lower() for name, column in options.items() if column.mask}
+
+
+def _without_values(change: ddl.TableChange, source: SourceConfig) -> ddl.TableChange:
+    """The change without what may be a value of a masked column: defaults, lists, comments."""
+    masked = _masked(source, change.identity)
+    columns = (
+        replace(column, default=None, extra="{}") if column.name.lower() in masked else column
+        for column in change.columns
+    )
+    return replace(change, columns=tuple(columns))

@@ -126,6 +126,8 @@ def columns_json(version: Version) -> str:
                 "key": column.name in version.key,
                 "semantic": column.semantic,
                 "doc": column.doc,
+                "wire": column.wire,
+                "source_type": column.source_type,
             }
             for column in version.columns
         ]

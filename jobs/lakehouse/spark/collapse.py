@@ -12,9 +12,13 @@ import pyspark.sql.functions as F
 from pyspark.sql import DataFrame
 
 from lakehouse.envelope import DELETE, READ
+from lakehouse.plan.tables import TablePlan
 from lakehouse.spark.sql import literal
 
 NEW, SUPERSEDED, QUARANTINED = "new", "superseded", "quarantined"
+_LAST_IMAGE = (
+    f"max_by(image, struct(position, offset, half)) FILTER (WHERE op != {literal(DELETE)})"
+)
 _EVENT = ("key", "op", "position", "topic", "partition", "offset", "source_ts_ms", "image")
 
 
@@ -28,7 +32,7 @@ def judge_events(rows: DataFrame, stored: DataFrame, barrier: str, *, is_bag: bo
         is_bag: Whether a source snapshot may read equal rows, which have one position too.
 
     Returns:
-        The rows with `verdict, had, live, stored_position, stored_image`.
+        The rows with `verdict, had, live, standing, stored_position, stored_image`.
     """
     older = f"position < coalesce(stored_position, '') OR position <= {literal(barrier)}"
     follows = "topic = stored_at.topic AND partition = stored_at.partition"
@@ -46,40 +50,43 @@ def judge_events(rows: DataFrame, stored: DataFrame, barrier: str, *, is_bag: bo
         "stored_position",
         "coalesce(had, 0) AS had",
         "coalesce(had, 0) > 0 AS live",
+        "coalesce(standing, false) AS standing",
         "stored_image",
         verdict,
     )
 
 
-def winners(judged: DataFrame, truncate: str, *, is_bag: bool) -> DataFrame:
+def winners(judged: DataFrame, truncate: str, plan: TablePlan) -> DataFrame:
     """The last new event of each key.
 
     Args:
         judged: From `judge_events`, with unchanged large values resolved.
         truncate: Position of the newest truncate of the batch; events before it are gone.
-        is_bag: Whether a key may have several rows, so that each event adds or takes one.
+        plan: The table. In a bag a key may have several rows, so that each event adds or takes
+            one; a table that keeps deleted rows needs what they were.
 
     Returns:
         `row_key, key, op, position, topic, partition, offset, source_ts_ms, image, unavailable,
-        had, live, marked, copies, kept`; `copies` says how many rows the key has afterwards,
-        `kept` whether it has any.
+        had, standing, marked, copies, kept`; `copies` says how many live rows the key has
+        afterwards, `kept` whether it has any. With `soft` also `last_image`: what the row was
+        last, before the batch or in it.
     """
-    event = ", ".join((*_EVENT, "unavailable", "had", "stored_position"))
+    fields = (*_EVENT, "unavailable", "had", "standing")
+    event = ", ".join((*fields, "stored_position", "stored_image"))
     last = f"max_by(struct({event}), struct(position, offset, half)) AS e"
     newer = f"position > {literal(truncate)}"
     step = f"sum(CASE WHEN NOT ({newer}) THEN 0 WHEN op = {literal(DELETE)} THEN -1 ELSE 1 END)"
-    folded = (
-        judged.where(f"verdict = {literal(NEW)}")
-        .groupBy("row_key")
-        .agg(F.expr(last), F.expr(f"{step} AS step"))
-    )
+    measures = [F.expr(last), F.expr(f"{step} AS step")]
+    if plan.soft:
+        measures.append(F.expr(f"{_LAST_IMAGE} AS last_image"))
+    folded = judged.where(f"verdict = {literal(NEW)}").groupBy("row_key").agg(*measures)
     is_there = f"int(e.op != {literal(DELETE)} AND e.position > {literal(truncate)})"
     base = f"if(coalesce(e.stored_position, '') > {literal(truncate)}, e.had, 0)"
-    copies = f"greatest({base} + step, 0)" if is_bag else is_there
+    copies = f"greatest({base} + step, 0)" if plan.is_bag else is_there
     return folded.selectExpr(
         "row_key",
-        *(f"e.{name}" for name in (*_EVENT, "unavailable", "had")),
-        "e.had > 0 AS live",
-        "e.stored_position IS NOT NULL AND e.had = 0 AS marked",
+        *(f"e.{name}" for name in fields),
+        *(("coalesce(last_image, e.stored_image) AS last_image",) if plan.soft else ()),
+        "e.stored_position IS NOT NULL AND NOT e.standing AS marked",
         f"bigint({copies}) AS copies",
     ).selectExpr("*", "copies > 0 AS kept")

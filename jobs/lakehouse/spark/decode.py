@@ -10,9 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from lakehouse.names import quote_ident
+from lakehouse.plan.masks import REDACTED_TEXT
 from lakehouse.plan.types import Kind, ValueType
 from lakehouse.spark.sql import literal
 
+# What the secret makes of HMAC's two constants: columns of each row that has hashed values.
+MASK_INNER, MASK_OUTER = "mask_inner", "mask_outer"
 _DIGITS = "0123456789ABCDEF"
 _HEX_DIGITS = 32
 _WORD = 8
@@ -138,6 +141,28 @@ def _struct(token: str, kind: ValueType) -> str:
     return _let("fields", tokens, f"if(fields IS NOT NULL, named_struct({values}), NULL)")
 
 
+def _hashed(token: str, kind: ValueType) -> str:
+    """HMAC-SHA-256 (RFC 2104) of the value's text, or of its bytes."""
+    value = _bytes(token, _inner(kind))
+    inner = f"unhex(sha2(concat({MASK_INNER}, {value}), 256))"
+    return f"sha2(concat({MASK_OUTER}, {inner}), 256)"
+
+
+def _bytes(token: str, kind: ValueType) -> str:
+    if kind.spark == "binary":
+        return decode(token, kind)
+    # A nested value has no text of its own but that of its token.
+    nested = kind.kind in (Kind.ARRAY, Kind.MAP, Kind.STRUCT)
+    text = token if nested else f"CAST({decode(token, kind)} AS string)"
+    return f"CAST({text} AS binary)"
+
+
+def _redacted(token: str, kind: ValueType) -> str:
+    if kind.spark != "string":
+        return f"CAST(NULL AS {kind.spark})"
+    return f"if({token} IS NULL, NULL, {literal(REDACTED_TEXT)})"
+
+
 def _inner(kind: ValueType) -> ValueType:
     if kind.element is None:
         raise ValueError(f"type {kind.spark!r}: expected one with an element")
@@ -157,4 +182,6 @@ _DECODERS: Mapping[Kind, Callable[[str, ValueType], str]] = {
     Kind.ARRAY: _array,
     Kind.MAP: _map,
     Kind.STRUCT: _struct,
+    Kind.HASHED: _hashed,
+    Kind.REDACTED: _redacted,
 }

@@ -20,6 +20,7 @@ from lakehouse.plan.types import Column as SchemaColumn
 from lakehouse.plan.types import Kind
 from lakehouse.spark.decode import decode
 from lakehouse.spark.halves import halves, is_placeholder
+from lakehouse.spark.masking import with_mask_key
 from lakehouse.spark.rows import key_text, row_key
 from lakehouse.spark.sql import all_of, any_of, in_partition, literal
 
@@ -38,31 +39,29 @@ _REASON = (
 )
 
 
-def table_rows(envelopes: DataFrame, plan: TablePlan) -> DataFrame:
+def table_rows(envelopes: DataFrame, plan: TablePlan, secret: bytes = b"") -> DataFrame:
     """The change events of a table that this batch may apply, truncates excepted.
+
+    Args:
+        envelopes: The batch.
+        plan: The table.
+        secret: What the values of hashed columns are hashed with.
 
     Returns:
         `topic, partition, offset, position, op, snapshot, source_ts_ms, redelivered, total_order,
         half, counted, image_hash, row_key, key, image, unavailable, bad, reason`; `bad` lists
         columns. An update may be two rows: `half` orders them, one of them is `counted`.
     """
-    mine = envelopes.where(
-        all_of((belongs_to(plan.identity), f"op != {literal(TRUNCATE)}", _in_plan(plan)))
-    )
+    mine = envelopes.where(all_of((of_table(plan), f"op != {literal(TRUNCATE)}")))
     return reduce(
         DataFrame.unionByName,
-        (_decode_version(mine, version, plan) for version in plan.versions),
+        (_decode_version(mine, version, plan, secret) for version in plan.versions),
     )
 
 
-def newest_truncate(envelopes: DataFrame, plan: TablePlan) -> str:
-    """Position of the newest truncate that the batch may apply; empty for none."""
-    if not plan.truncate or not plan.limits:
-        return plan.truncate
-    allowed = any_of(_in_range(place, plan) for place in sorted(plan.limits))
-    mine = all_of((belongs_to(plan.identity), f"op = {literal(TRUNCATE)}", allowed))
-    row = envelopes.where(mine).selectExpr("max(position) AS position").first()
-    return (row["position"] if row else None) or ""
+def of_table(plan: TablePlan) -> str:
+    """Whether an envelope is a change event that this batch may apply to the table."""
+    return all_of((belongs_to(plan.identity), _in_plan(plan)))
 
 
 def belongs_to(identity: TableIdentity) -> str:
@@ -82,13 +81,16 @@ def belongs_to(identity: TableIdentity) -> str:
     )
 
 
-def _decode_version(events: DataFrame, version: Version, plan: TablePlan) -> DataFrame:
+def _decode_version(
+    events: DataFrame, version: Version, plan: TablePlan, secret: bytes
+) -> DataFrame:
     by_name = {version.stored_name(c.name).lower(): c for c in version.columns}
     keys = (_key_value(by_name[name.lower()], name, plan) for name in plan.key)
     values = (_value(name, kind, by_name, plan) for name, kind in plan.columns.items())
     mine = events.where(f"fingerprint = {version.fingerprint}")
     key = f"named_struct({', '.join(keys)})" if plan.key else "CAST(NULL AS string)"
-    typed = halves(mine, version, plan).selectExpr("*", f"{key} AS key")
+    tokens = with_mask_key(halves(mine, version, plan), version.columns, secret)
+    typed = tokens.selectExpr("*", f"{key} AS key")
     decoded = typed.selectExpr(
         "*", f"if({_has_image(plan)}, named_struct({', '.join(values)}), NULL) AS image"
     )
@@ -155,7 +157,8 @@ def _value(name: str, kind: str, by_name: dict[str, SchemaColumn], plan: TablePl
         value = "NULL"
     elif name.lower() in by_name:
         token = _token(column)
-        present = f"if({_is_placeholder(column)}, NULL, {token})" if plan.placeholders else token
+        keeps = plan.placeholders and column.type.kind is not Kind.REDACTED
+        present = f"if({_is_placeholder(column)}, NULL, {token})" if keeps else token
         value = decode(present, column.type)
     else:
         value = decode_default(column)
@@ -163,9 +166,12 @@ def _value(name: str, kind: str, by_name: dict[str, SchemaColumn], plan: TablePl
 
 
 def decode_default(column: SchemaColumn) -> str:
-    """The constant default of a column, typed."""
+    """The constant default of a column, typed; that of a masked column is masked already."""
     token = default_token(column)
-    return decode("CAST(NULL AS string)" if token is None else literal(token), column.type)
+    text = "CAST(NULL AS string)" if token is None else literal(token)
+    if column.type.is_masked:
+        return f"CAST({text} AS {column.type.spark})"
+    return decode(text, column.type)
 
 
 def _token(column: SchemaColumn) -> str:
@@ -185,9 +191,15 @@ def _unavailable(version: Version, plan: TablePlan) -> str:
         (
             (_is_placeholder(column), version.stored_name(column.name).lower())
             for column in version.columns
-            if column.type.kind in (Kind.CAST, Kind.BASE64, Kind.ARRAY)
+            if _sent_kind(column) in (Kind.CAST, Kind.BASE64, Kind.ARRAY)
         ),
     )
+
+
+def _sent_kind(column: SchemaColumn) -> Kind:
+    """How the value that is sent is decoded, whatever silver gets of it; a constant needs none."""
+    hashed = column.type.element if column.type.kind is Kind.HASHED else None
+    return hashed.kind if hashed else column.type.kind
 
 
 def _undecodable(version: Version, plan: TablePlan) -> str:
@@ -201,6 +213,7 @@ def _undecodable(version: Version, plan: TablePlan) -> str:
             for name in [version.stored_name(column.name)]
             if name.lower() in stored
             and (column.type.kind, column.type.spark) != (Kind.CAST, "string")
+            and column.type.kind is not Kind.REDACTED
         ),
     )
 
@@ -220,8 +233,7 @@ def _names_where(plan: TablePlan, found: Iterable[tuple[str, str]]) -> str:
 
 def _in_plan(plan: TablePlan) -> str:
     """Whether a message is between the table's own progress and where it is held, if anywhere."""
-    places = {place for version in plan.versions for place in version.first}
-    return any_of(_in_range(place, plan) for place in sorted(places))
+    return any_of(_in_range(place, plan) for place in plan.places)
 
 
 def _in_range(place: TopicPartition, plan: TablePlan) -> str:

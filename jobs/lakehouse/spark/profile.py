@@ -13,12 +13,13 @@ import orjson
 import pyspark.sql.functions as F
 from pyspark.sql import DataFrame
 
-from lakehouse.config import SourceConfig
+from lakehouse.config import SourceConfig, mask_secret
 from lakehouse.connectors import CONNECTORS
 from lakehouse.envelope import TRUNCATE
 from lakehouse.errors import StepFailed
 from lakehouse.names import TableIdentity
 from lakehouse.plan.groups import Group
+from lakehouse.plan.masks import masked_schema
 from lakehouse.plan.row_schema import RowSchema, proven_schema, read_schema
 from lakehouse.plan.types import Schema
 from lakehouse.spark.redelivery import suspect
@@ -117,29 +118,34 @@ def load_schemas(
     tables: Mapping[TableIdentity, Sequence[Group]],
     source: SourceConfig,
 ) -> Schemas:
-    """The columns of each table's schema versions.
+    """The columns of each table's schema versions, as far as masks let them be known.
 
     Args:
         messages: Bronze rows of the batch.
         envelopes: The same, parsed.
         tables: The groups of each table.
-        source: Its connector and declared types.
+        source: Its connector, declared types and masks.
+
+    Raises:
+        ConfigError: A mask needs the secret, and there is none.
     """
     samples = _samples(messages, [group for mine in tables.values() for group in mine])
     bare = [fingerprint for fingerprint, schema in samples.items() if schema is None]
     proven = _proven(envelopes, bare) if bare else {}
-    connector = CONNECTORS[source.connector]
+    connector, secret = CONNECTORS[source.connector], mask_secret(source)
     found: dict[TableIdentity, dict[int, RowSchema]] = {}
     for identity, mine in tables.items():
-        options = source.table_options(identity).columns
-        declared = {name: column.type for name, column in options.items() if column.type}
+        options = source.table_options(identity)
+        declared = {name: c.type for name, c in options.columns.items() if c.type}
         for fingerprint in {group.fingerprint for group in mine if group.fingerprint is not None}:
             schema = samples[fingerprint]
-            found.setdefault(identity, {})[fingerprint] = (
+            read = (
                 proven_schema(proven.get(fingerprint, {}), declared)
                 if schema is None
                 else read_schema(schema, connector, declared)
             )
+            # From here on nothing knows what the source's values of masked columns were.
+            found.setdefault(identity, {})[fingerprint] = masked_schema(read, options, secret)
     return found
 
 

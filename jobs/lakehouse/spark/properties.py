@@ -6,8 +6,8 @@ In: a silver table. Out: its properties as a value; columns that got the names t
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from pyiceberg.catalog import Catalog
 from pyspark.sql import SparkSession
@@ -29,10 +29,12 @@ class Properties:
     Attributes:
         key: The columns that identify a row; None where there is no table.
         renamed: Position of the last renamed column that it has followed; empty for none.
+        docs: Columns and what their docs say.
     """
 
     key: tuple[str, ...] | None = None
     renamed: str = ""
+    docs: Mapping[str, str] = field(default_factory=dict)
 
 
 def of_new_table(plan: TablePlan) -> dict[str, str]:
@@ -46,7 +48,8 @@ def properties_of(catalog: Catalog, silver: str) -> Properties:
     if metadata is None or KEY_PROPERTY not in metadata.properties:
         return Properties()
     key = tuple(json.loads(metadata.properties[KEY_PROPERTY]))
-    return Properties(key, metadata.properties.get(RENAMED_PROPERTY, ""))
+    docs = {column.name: column.doc or "" for column in metadata.schema().fields}
+    return Properties(key, metadata.properties.get(RENAMED_PROPERTY, ""), docs)
 
 
 def rename_columns(

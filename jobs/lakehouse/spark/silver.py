@@ -12,11 +12,14 @@ import pyspark.sql.functions as F
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import types as T
 
+from lakehouse.envelope import DELETE
 from lakehouse.names import quote_ident
 from lakehouse.plan.tables import TablePlan
 from lakehouse.spark import tables
+from lakehouse.spark.events import decode_default
 from lakehouse.spark.properties import of_new_table
 from lakehouse.spark.rows import row_key
+from lakehouse.spark.sql import literal
 
 CDC = "_cdc"
 _CDC_FIELDS = {
@@ -131,18 +134,20 @@ def stored_state(
         has_state: Whether the state table has rows at all.
 
     Returns:
-        `row_key, stored_position, stored_at, had, stored_image`, at most one row for each key;
-        `had` says how many rows it has.
+        `row_key, stored_position, stored_at, had, standing, stored_image`, at most one row for
+        each key; `had` says how many live rows it has, `standing` whether silver has any row of
+        it, be it one that is marked as deleted.
     """
     cdc = quote_ident(cdc_name(plan.columns))
     no_image = F.lit(None).cast(_image_type(plan)).alias("stored_image")
     rows = spark.table(tables.full_name(plan.silver))
-    image = F.struct(*(F.col(quote_ident(name)) for name in plan.columns)).alias("stored_image")
+    image = F.expr(f"{_stored_image(plan)} AS stored_image")
     live = rows.join(F.broadcast(keys.alias("k")), _same_key(plan), "inner").select(
         "k.row_key",
         F.col(f"{cdc}.position").alias("stored_position"),
         F.expr(f"struct({cdc}.topic, {cdc}.partition, {cdc}.offset) AS stored_at"),
-        F.lit(1).cast("bigint").alias("had"),
+        F.expr(f"bigint({is_live(cdc)}) AS had"),
+        F.lit(True).alias("standing"),
         image if with_image else no_image,
     )
     if plan.is_bag:
@@ -150,6 +155,7 @@ def stored_state(
             F.max("stored_position").alias("stored_position"),
             F.max_by("stored_at", "stored_position").alias("stored_at"),
             F.sum("had").alias("had"),
+            F.first("standing").alias("standing"),
             F.first("stored_image").alias("stored_image"),
         )
     if not has_state:
@@ -165,10 +171,33 @@ def stored_state(
             F.col("m.position").alias("stored_position"),
             F.expr("struct(m.topic, m.partition, m.offset) AS stored_at"),
             F.lit(0).cast("bigint").alias("had"),
+            F.lit(False).alias("standing"),
             no_image,
         )
     )
     return live.unionByName(marks)
+
+
+def is_live(cdc: str) -> str:
+    """Whether a row of silver is none that is only marked as deleted.
+
+    Args:
+        cdc: The struct with the row's coordinates, quoted.
+    """
+    return f"NOT ({cdc}.op <=> {literal(DELETE)})"
+
+
+def _stored_image(plan: TablePlan) -> str:
+    """A stored row's image; a column that this batch adds has its default in older rows."""
+    added = {column.name.lower() for column in plan.schema.add}
+    values = (
+        f"CAST({decode_default(plan.defaults[name.lower()])} AS {kind})"
+        if name.lower() in added and name.lower() in plan.defaults
+        else quote_ident(name)
+        for name, kind in plan.columns.items()
+    )
+    named = zip(map(literal, plan.columns), values, strict=True)
+    return f"named_struct({', '.join(f'{name}, {value}' for name, value in named)})"
 
 
 def nothing_stored(spark: SparkSession, plan: TablePlan) -> DataFrame:
@@ -178,6 +207,7 @@ def nothing_stored(spark: SparkSession, plan: TablePlan) -> DataFrame:
         F.lit(None).cast("string").alias("stored_position"),
         F.lit(None).cast("struct<topic:string,partition:int,offset:bigint>").alias("stored_at"),
         F.lit(None).cast("bigint").alias("had"),
+        F.lit(None).cast("boolean").alias("standing"),
         F.lit(None).cast(_image_type(plan)).alias("stored_image"),
     )
 

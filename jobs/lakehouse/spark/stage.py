@@ -6,17 +6,20 @@ the counts of the batch. `main` is not touched; a branch that a killed attempt l
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import pyspark.sql.functions as F
 from pyspark.sql import DataFrame
 
+from lakehouse.names import quote_ident
 from lakehouse.plan.conservation import summed
 from lakehouse.plan.tables import TablePlan, TopicPartition
 from lakehouse.spark import collapse, events, metadata, placeholders, silver, tables
 from lakehouse.spark.session import tune
+from lakehouse.spark.soft import keep_deleted
 from lakehouse.spark.sql import literal
+from lakehouse.spark.truncates import Truncate, load_truncates
 from lakehouse.spark.writing import Work, is_mark, write_silver, write_state
 
 ROWS_PROPERTY = "lakehouse.rows"
@@ -43,7 +46,7 @@ class Staged:
         changed: Whether the branch differs from `main`.
         snapshot: Head of the silver branch, or of `main` where nothing changed.
         state_snapshot: The same for the state table; None while it has no snapshot.
-        rows: Rows in the table afterwards.
+        rows: Live rows in the table afterwards.
         seen: Topic partition → events that staging looked at.
         superseded: Topic partition → events that were older than what is stored.
         quarantined: Topic partition → events that cannot be applied.
@@ -80,12 +83,10 @@ def stage_table(work: Work, envelopes: DataFrame) -> Staged:
     silver.prepare(work.spark, plan)
     has_state = plan.exists and metadata.head(work.catalog, plan.state) is not None
     barrier = silver.newest_barrier(work.spark, plan) if has_state else ""
-    newest = events.newest_truncate(envelopes, plan)
-    truncate = newest if newest > barrier else ""
+    truncates = load_truncates(envelopes, plan, barrier)
+    truncate = truncates[-1].position if truncates else ""
     judged = _judged(work, envelopes, barrier, has_state=has_state).localCheckpoint(eager=False)
-    folded = collapse.winners(
-        _resolved(judged, plan), truncate, is_bag=plan.is_bag
-    ).localCheckpoint(eager=False)
+    folded = _folded(judged, plan, truncates).localCheckpoint(eager=False)
     numbers = _numbers(folded, plan)
     if not numbers["keys"] and not truncate and not (plan.schema.add and before):
         return _result(work, judged, before, changed=False)
@@ -93,14 +94,21 @@ def stage_table(work: Work, envelopes: DataFrame) -> Staged:
     if not truncate:
         rows = str(_rows_after(work, numbers, before, truncate))
         work = replace(work, summary={**work.summary, ROWS_PROPERTY: rows})
-    write_silver(work, folded, numbers, truncate)
-    write_state(work, folded, numbers, truncate)
+    marked = write_silver(work, folded, numbers, truncates)
+    write_state(work, folded, numbers, truncates)
     return replace(
         _result(work, judged, _rows_after(work, numbers, before, truncate), changed=True),
-        upserts=numbers["upserts"],
+        upserts=numbers["upserts"] + marked,
         deletes=numbers["deletes"],
         unresolved=_unresolved(folded) if plan.placeholders else {},
     )
+
+
+def _folded(judged: DataFrame, plan: TablePlan, truncates: Sequence[Truncate]) -> DataFrame:
+    """What the batch makes of each key."""
+    newest = truncates[-1].position if truncates else ""
+    folded = collapse.winners(_resolved(judged, plan), newest, plan)
+    return keep_deleted(folded, truncates) if plan.soft else folded
 
 
 def _resolved(judged: DataFrame, plan: TablePlan) -> DataFrame:
@@ -111,16 +119,21 @@ def _resolved(judged: DataFrame, plan: TablePlan) -> DataFrame:
 
 
 def _judged(work: Work, envelopes: DataFrame, barrier: str, *, has_state: bool) -> DataFrame:
-    rows = events.table_rows(envelopes, work.plan)
+    rows = events.table_rows(envelopes, work.plan, work.secret)
     is_empty = metadata.head(work.catalog, work.plan.silver) is None
     if is_empty and not has_state:
         stored = silver.nothing_stored(work.spark, work.plan)
     else:
         keys = rows.groupBy("row_key").agg(F.expr("first(key) AS key"))
         stored = silver.stored_state(
-            work.spark, work.plan, keys, with_image=work.plan.placeholders, has_state=has_state
+            work.spark, work.plan, keys, with_image=_needs_image(work.plan), has_state=has_state
         )
     return collapse.judge_events(rows, stored, barrier, is_bag=work.plan.is_bag)
+
+
+def _needs_image(plan: TablePlan) -> bool:
+    """Whether stored images are read: to fill unchanged values, or to stay when deleted."""
+    return plan.placeholders or plan.soft
 
 
 def _verdicts(judged: DataFrame) -> dict[str, dict[TopicPartition, int]]:
@@ -135,10 +148,10 @@ def _verdicts(judged: DataFrame) -> dict[str, dict[TopicPartition, int]]:
 def _numbers(folded: DataFrame, plan: TablePlan) -> dict[str, int]:
     counted = {
         "keys": "1",
-        "upserts": "copies",
+        "upserts": "if(kept, greatest(copies, 1), 0)",
         "inserts": "greatest(copies - had, 0)",
         "deletes": "greatest(had - copies, 0)",
-        "live": "int(live)",
+        "standing": "int(standing)",
         "marked": "int(marked)",
         "marks": f"int({is_mark(plan)})",
     }
@@ -153,9 +166,7 @@ def _rows_before(work: Work) -> int:
     head = metadata.head(work.catalog, work.plan.silver)
     if head is not None and ROWS_PROPERTY in head.summary:
         return int(head.summary[ROWS_PROPERTY])
-    if head is None:
-        return 0
-    return work.spark.table(tables.full_name(work.plan.silver)).count()
+    return 0 if head is None else _live_rows(work)
 
 
 def _result(work: Work, judged: DataFrame, rows: int, *, changed: bool) -> Staged:
@@ -177,8 +188,15 @@ def _result(work: Work, judged: DataFrame, rows: int, *, changed: bool) -> Stage
 
 def _rows_after(work: Work, numbers: Mapping[str, int], before: int, truncate: str) -> int:
     if truncate:
-        return work.spark.table(tables.full_name(work.plan.silver, work.branch)).count()
+        return _live_rows(work, work.branch)
     return before + numbers["inserts"] - numbers["deletes"]
+
+
+def _live_rows(work: Work, branch: str | None = None) -> int:
+    """Rows that are not marked as deleted, counted."""
+    rows = work.spark.table(tables.full_name(work.plan.silver, branch))
+    cdc = quote_ident(silver.cdc_name(work.plan.columns))
+    return rows.where(silver.is_live(cdc)).count()
 
 
 def _unresolved(folded: DataFrame) -> dict[str, int]:

@@ -118,11 +118,17 @@ def delete_on_branch(
 
 
 def update_on_branch(
-    spark: SparkSession, table: str, branch: str, assignments: str, summary: Mapping[str, str]
+    spark: SparkSession,
+    table: str,
+    branch: str,
+    assignments: str,
+    summary: Mapping[str, str],
+    *,
+    where: str = "true",
 ) -> None:
-    """Set columns of every row of a branch to constants (Spark SQL `SET` text)."""
+    """Set columns of the rows of a branch that fulfil a condition (Spark SQL `SET` text)."""
     with _session_summary(spark, summary):
-        spark.sql(f"UPDATE {full_name(table, branch)} SET {assignments}")
+        spark.sql(f"UPDATE {full_name(table, branch)} SET {assignments} WHERE {where}")
 
 
 def fast_forward(spark: SparkSession, table: str, branch: str) -> int:

@@ -6,8 +6,8 @@ the silver table (rows deleted, rows appended) and of its state table (delete ma
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from pyiceberg.catalog import Catalog
 from pyspark.sql import DataFrame, SparkSession
@@ -19,6 +19,7 @@ from lakehouse.plan.types import Column
 from lakehouse.spark import events, silver, tables
 from lakehouse.spark.rows import row_key
 from lakehouse.spark.sql import literal
+from lakehouse.spark.truncates import Truncate, as_array, end_of
 
 _COORDINATES = (
     "timestamp_millis(source_ts_ms) AS source_ts",
@@ -36,6 +37,7 @@ class Work:
 
     Attributes:
         messages: How many messages the batch has at most.
+        secret: What the values of hashed columns are hashed with.
     """
 
     spark: SparkSession
@@ -45,16 +47,23 @@ class Work:
     summary: Mapping[str, str]
     check: Callable[[], None]
     messages: int
+    secret: bytes = field(default=b"", repr=False)
 
 
-def write_silver(work: Work, folded: DataFrame, numbers: Mapping[str, int], truncate: str) -> None:
+def write_silver(
+    work: Work, folded: DataFrame, numbers: Mapping[str, int], truncates: Sequence[Truncate]
+) -> int:
     """Rows that changed or went are deleted, winners appended; added columns get their default.
 
     Args:
         work: The table and its branch.
-        folded: From `collapse.winners`.
-        numbers: How many winners are `live` (have a row before) and `upserts` (have one after).
-        truncate: Position of a truncate that comes with this batch; empty for none.
+        folded: From `collapse.winners`; where deleted rows stay, from `soft.keep_deleted`.
+        numbers: How many winners are `standing` (have a row before) and `upserts` (have one
+            after).
+        truncates: Those of this batch, oldest first.
+
+    Returns:
+        How many other rows were marked as deleted.
     """
     spark, plan = work.spark, work.plan
     tables.create_branch(spark, plan.silver, work.branch)
@@ -64,13 +73,14 @@ def write_silver(work: Work, folded: DataFrame, numbers: Mapping[str, int], trun
     if plan.exists and fills:
         values = _assignments(work, fills)
         tables.update_on_branch(spark, plan.silver, work.branch, values, work.summary)
-    if truncate:
-        old = f"{cdc}.position < {literal(truncate)}"
+    if truncates and not plan.soft:
+        old = f"{cdc}.position < {literal(truncates[-1].position)}"
         tables.delete_on_branch(spark, plan.silver, work.branch, old, work.summary)
-    if numbers["live"]:
-        folded.where("live").createOrReplaceTempView("changed_keys")
+    if numbers["standing"]:
+        folded.where("standing").createOrReplaceTempView("changed_keys")
         condition = f"({_names(plan)}) IN (SELECT {_names(plan, 'key.')} FROM changed_keys)"
         tables.delete_on_branch(spark, plan.silver, work.branch, condition, work.summary)
+    marked = _mark_truncated(work, truncates) if truncates and plan.soft else 0
     if numbers["upserts"]:
         event = ", ".join(("op", "position", "0 AS epoch", *_COORDINATES))
         kept = folded.where("kept")
@@ -79,6 +89,27 @@ def write_silver(work: Work, folded: DataFrame, numbers: Mapping[str, int], trun
         rows = kept.selectExpr("image.*", f"struct({event}) AS {cdc}")
         files = 1 + numbers["upserts"] // _ROWS_PER_FILE
         tables.append_on_branch(rows.coalesce(files), plan.silver, work.branch, work.summary)
+    return marked
+
+
+def _mark_truncated(work: Work, truncates: Sequence[Truncate]) -> int:
+    """Mark the live rows that a truncate took and that no event of the batch names."""
+    spark, plan = work.spark, work.plan
+    cdc = quote_ident(silver.cdc_name(plan.columns))
+    old = f"{cdc}.position < {literal(truncates[-1].position)} AND {silver.is_live(cdc)}"
+    branch = spark.table(tables.full_name(plan.silver, work.branch))
+    taken = branch.where(old).count()
+    if taken:
+        end = end_of(truncates, f"t.position > {cdc}.position")
+        place = (
+            "t.op, t.position, 0 AS epoch, timestamp_millis(t.source_ts_ms) AS source_ts, "
+            "t.topic, t.partition, t.offset"
+        )
+        value = f"transform(array({end}), t -> struct({place}))[0]"
+        tables.update_on_branch(
+            spark, plan.silver, work.branch, f"{cdc} = {value}", work.summary, where=old
+        )
+    return taken
 
 
 def _names(plan: TablePlan, prefix: str = "") -> str:
@@ -90,7 +121,7 @@ def _names(plan: TablePlan, prefix: str = "") -> str:
 
 def is_mark(plan: TablePlan) -> str:
     """Whether a winner leaves a delete mark."""
-    return "NOT kept" if plan.is_bag else f"op = {literal(DELETE)}"
+    return "NOT kept" if plan.is_bag else f"op = {literal(DELETE)} AND NOT kept"
 
 
 def _assignments(work: Work, added: Iterable[Column]) -> str:
@@ -117,10 +148,12 @@ def _constant(text: str | None, kind: str) -> str:
     return f"unhex({quoted})" if kind == "binary" else f"CAST({quoted} AS {kind})"
 
 
-def write_state(work: Work, folded: DataFrame, numbers: Mapping[str, int], truncate: str) -> None:
-    """Marks of keys that went, and a barrier for a truncate; marks of keys that came go."""
+def write_state(
+    work: Work, folded: DataFrame, numbers: Mapping[str, int], truncates: Sequence[Truncate]
+) -> None:
+    """Marks of keys that went, and a barrier for each truncate; marks of keys that came go."""
     spark, plan = work.spark, work.plan
-    if not (numbers["marked"] or numbers["marks"] or truncate):
+    if not (numbers["marked"] or numbers["marks"] or truncates):
         return
     tables.create_branch(spark, plan.state, work.branch)
     if numbers["marked"]:
@@ -135,17 +168,18 @@ def write_state(work: Work, folded: DataFrame, numbers: Mapping[str, int], trunc
         "'delete' AS cause",
         *_COORDINATES,
     )
-    if truncate:
-        barrier = spark.range(1).selectExpr(
-            "CAST(NULL AS string) AS key",
-            f"{literal(silver.BARRIER)} AS kind",
-            f"{literal(truncate)} AS position",
-            "0 AS epoch",
-            "'truncate' AS cause",
-            "CAST(NULL AS timestamp) AS source_ts",
-            "CAST(NULL AS string) AS topic",
-            "CAST(NULL AS int) AS partition",
-            "CAST(NULL AS bigint) AS offset",
+    if truncates:
+        barriers = (
+            spark.range(1)
+            .selectExpr(f"inline({as_array(truncates)})")
+            .selectExpr(
+                "CAST(NULL AS string) AS key",
+                f"{literal(silver.BARRIER)} AS kind",
+                "position",
+                "0 AS epoch",
+                "'truncate' AS cause",
+                *_COORDINATES,
+            )
         )
-        rows = rows.unionByName(barrier)
+        rows = rows.unionByName(barriers)
     tables.append_on_branch(rows.coalesce(1), plan.state, work.branch, work.summary)

@@ -15,6 +15,7 @@ from typing import cast
 
 import pyspark.sql.functions as F
 
+from lakehouse.config import mask_secret
 from lakehouse.connectors import CONNECTORS
 from lakehouse.plan.conservation import Law, balance, pending_of, to_json_counts
 from lakehouse.plan.handover import start_of_batch
@@ -99,6 +100,7 @@ def _stage(work: Applying, plan: TablePlan) -> Staged:
             summary,
             work.check,
             work.batch.size,
+            mask_secret(work.context.source),
         ),
         envelopes,
     )

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from lakehouse.config import Settings, SourceConfig
+from lakehouse.config import Settings, SourceConfig, mask_secret
 from lakehouse.errors import LakehouseError
 from lakehouse.plan.records import Step
 from lakehouse.spark.ledger import Ledger
@@ -63,6 +63,8 @@ def _parser(steps: Sequence[Step]) -> argparse.ArgumentParser:
 def _context(options: argparse.Namespace, *, lone_step: bool) -> StepContext:
     settings = Settings.from_environment()
     source = SourceConfig.model_validate_json(options.config)
+    # Without its secret nothing of the run could be applied.
+    mask_secret(source)
     return StepContext(
         source=source,
         settings=settings,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from lakehouse.config import mask_secret
 from lakehouse.names import TableIdentity
 from lakehouse.plan.batch import (
     KeyRules,
@@ -19,6 +20,8 @@ from lakehouse.plan.batch import (
 from lakehouse.plan.groups import Group
 from lakehouse.plan.handover import excluded_of, published_names
 from lakehouse.plan.incarnations import Incarnations, Parts, TableNames, table_names
+from lakehouse.plan.masks import key_fingerprint
+from lakehouse.plan.options import with_options
 from lakehouse.plan.progress import Progress
 from lakehouse.plan.records import SchemaVersionRow
 from lakehouse.plan.renames import Rename, Renames
@@ -54,6 +57,7 @@ def table_plans(
     )
     held, behind = holds(recorded), excluded_of(cut)
     base = Progress.from_json(cut.offsets if cut else "")
+    fingerprint = key_fingerprint(mask_secret(source))
     plans: list[TablePlan] = []
     for identity, mine in groups.items():
         identifier = silver_identifier(source.name, names.staged[identity])
@@ -67,11 +71,12 @@ def table_plans(
             key=stored.key,
             renames=Renames(_own(identity, renamed, lives, source.connector), stored.renamed),
         )
-        rules = KeyRules(source.table_options(identity).key, work.connector.key_changes_in_place)
+        options = source.table_options(identity)
+        rules = KeyRules(options.key, work.connector.key_changes_in_place)
         schemas = work.batch.schemas.get(identity, {})
         plan = plan_table(identity, mine, schemas, facts, rules)
         if mine or plan.renames:
-            plans.append(plan)
+            plans.append(with_options(plan, mine, options, stored.docs, fingerprint))
     return plans, names
 
 

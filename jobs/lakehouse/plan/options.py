@@ -1,0 +1,94 @@
+"""Row options of a table: deleted rows that stay, history, masks; and whether they can be kept.
+
+In: the plan of a table's batch, what the TOML file says about it, what silver has. Out: the plan
+with the options, or held with the reason.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from lakehouse.config import TableConfig
+from lakehouse.plan.groups import Group
+from lakehouse.plan.masks import MASKED, mask_docs
+from lakehouse.plan.schema import SchemaPlan
+from lakehouse.plan.tables import TablePlan, TopicPartition
+
+
+def with_options(
+    plan: TablePlan,
+    groups: Sequence[Group],
+    options: TableConfig,
+    stored_docs: Mapping[str, str],
+    fingerprint: str,
+) -> TablePlan:
+    """The plan with the table's row options.
+
+    Args:
+        plan: From `plan_table`.
+        groups: The table's groups.
+        options: What the TOML file says about the table.
+        stored_docs: Silver's columns and their docs; empty where there is no table yet.
+        fingerprint: Names the secret that values are hashed with; empty for none.
+    """
+    reason = (
+        _needs_key(plan, options)
+        or _masked_key(plan, groups, options)
+        or _other_mask(stored_docs, options, fingerprint)
+    )
+    if not reason:
+        return replace(plan, soft=options.delete == "soft", history=options.history)
+    held = {"versions": (), "schema": SchemaPlan(), "defaults": {}, "truncate": "", "renames": ()}
+    return replace(plan, **held, limits=_firsts(groups), hold=reason)  # type: ignore[arg-type]
+
+
+def _needs_key(plan: TablePlan, options: TableConfig) -> str:
+    if not plan.versions or not plan.is_bag:
+        return ""
+    wanted = "delete = 'soft'" if options.delete == "soft" else "history = true"
+    if options.delete == "soft" or options.history:
+        return (
+            f"{wanted} needs a key, and its events have none: name the columns that identify a "
+            "row in the TOML file (key = [...])"
+        )
+    return ""
+
+
+def _masked_key(plan: TablePlan, groups: Iterable[Group], options: TableConfig) -> str:
+    """A key is found again by its hash; what is dropped or made equal identifies no row."""
+    shapes = {group.key_fields for group in groups if group.rows and group.key_fields}
+    of_events = {str(name) for shape in shapes for name in json.loads(shape)}
+    # An event key that the TOML file replaces identifies nothing.
+    key = {name.lower() for name in (plan.key if plan.key_in_row else {*of_events, *plan.key})}
+    for name, column in options.columns.items():
+        if column.mask not in (None, "hash") and name.lower() in key:
+            return (
+                f"column {name!r} has the mask {column.mask!r} and is part of the key, by which "
+                "rows are found: set columns." + name + ".mask = 'hash' in the TOML file"
+            )
+    return ""
+
+
+def _other_mask(stored_docs: Mapping[str, str], options: TableConfig, fingerprint: str) -> str:
+    """Stored values are not masked again, and those of two masks are never mixed."""
+    wanted = mask_docs(options, fingerprint)
+    for name, doc in stored_docs.items():
+        stored = doc if doc.startswith(MASKED) else "not masked"
+        mask = wanted.get(name.lower(), "not masked")
+        if stored != mask:
+            return (
+                f"column {name!r} is stored as {stored!r}, and {mask!r} is wanted now: take the "
+                "change of the mask (or of LAKEHOUSE_MASK_KEY) back, or drop the silver tables of "
+                "the source and have them built again from bronze"
+            )
+    return ""
+
+
+def _firsts(groups: Iterable[Group]) -> dict[TopicPartition, int]:
+    firsts: dict[TopicPartition, int] = {}
+    for group in groups:
+        place = (group.topic, group.partition)
+        firsts[place] = min(firsts.get(place, group.first_offset), group.first_offset)
+    return firsts

@@ -1,0 +1,65 @@
+"""The loss class of every column of a source's silver tables, from the recorded schema versions.
+
+In: rows of `quality.schema_versions`. Out: silver table → its columns. A column that was lossy in
+one version still holds rows of it: the worst class of all versions counts. No Spark.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+
+from lakehouse.connectors import Connector
+from lakehouse.names import silver_namespace
+from lakehouse.plan.losses import ColumnFacts, Loss, loss_of, worst_of
+from lakehouse.plan.records import SchemaVersionRow
+from lakehouse.quality.version_rows import is_from_ddl
+from lakehouse.quality.versions import EVOLVE
+
+
+def column_losses(
+    rows: Iterable[SchemaVersionRow], source: str, connector: Connector
+) -> dict[str, tuple[Loss, ...]]:
+    """Silver table, namespace included → its columns in the order in which they came.
+
+    Args:
+        rows: Of one source, oldest first.
+        source: Its name.
+        connector: Its connector.
+    """
+    versions = [row for row in rows if row.verdict == EVOLVE]
+    declared = _source_types(versions)
+    found: dict[str, dict[str, list[Loss]]] = {}
+    for row in versions:
+        if is_from_ddl(row):
+            continue
+        columns = found.setdefault(f"{silver_namespace(source)}.{row.table}", {})
+        for value in json.loads(row.columns):
+            facts = _facts(value, declared.get(row.identity, {}))
+            columns.setdefault(facts.name.lower(), []).append(loss_of(facts, connector))
+    return {
+        table: tuple(worst_of(losses) for losses in columns.values())
+        for table, columns in found.items()
+    }
+
+
+def _source_types(rows: Iterable[SchemaVersionRow]) -> dict[str, dict[str, str]]:
+    """Table → column in lower case → its type as the schema change topic says it last."""
+    found: dict[str, dict[str, str]] = {}
+    for row in rows:
+        if is_from_ddl(row):
+            types = {c["name"].lower(): str(c["type"]) for c in json.loads(row.columns)}
+            found.setdefault(row.identity, {}).update(types)
+    return found
+
+
+def _facts(value: Mapping[str, str], source_types: Mapping[str, str]) -> ColumnFacts:
+    name = value["name"]
+    return ColumnFacts(
+        name=name,
+        type=value["type"],
+        wire=value.get("wire", ""),
+        semantic=value["semantic"],
+        doc=value["doc"],
+        source_type=value.get("source_type") or source_types.get(name.lower(), ""),
+    )
