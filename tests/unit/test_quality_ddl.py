@@ -9,8 +9,10 @@ import pytest
 from expectations import SUITES
 from lakehouse.config import parse_source
 from lakehouse.names import TableIdentity
+from lakehouse.plan.renames import Rename
 from lakehouse.quality.ddl import SchemaEvent, SchemaMessage, measure_events, parse_event
 from lakehouse.quality.judgement import judge
+from lakehouse.quality.statements import renames
 from lakehouse.quality.version_rows import ddl_rows
 
 SHOP = parse_source('connector = "mysql"\ntopic_prefix = "shop"\n', "shop")
@@ -102,6 +104,40 @@ def test_a_dropped_and_created_table_are_versions_and_repeats_are_none() -> None
     )
 
     assert kinds(*events) == [("create_table",), ("drop_table",), ("create_table",)]
+
+
+def test_a_rename_is_one_change_and_no_column_goes_or_comes() -> None:
+    ddl = "ALTER TABLE orders RENAME COLUMN NAME TO title"
+    renamed = event(2, change("ALTER", ID, NAME | {"name": "title"}), ddl=ddl)
+    changed = event(
+        2,
+        change("ALTER", ID, NAME | {"name": "title", "length": 20}),
+        ddl="ALTER TABLE orders CHANGE name title VARCHAR(20)",
+    )
+
+    assert kinds(CREATED, renamed)[1] == ("rename_column",)
+    assert kinds(CREATED, changed)[1] == ("rename_column", "widen_type")
+    assert renames(ddl_rows(SHOP, "run", (CREATED, renamed), ()), "mysql") == {
+        ("shop", "orders"): (Rename("0000000002", "NAME", "title"),)
+    }
+
+
+def test_a_masked_column_that_is_renamed_keeps_its_default_to_itself() -> None:
+    source = parse_source(
+        'connector = "mysql"\ntopic_prefix = "shop"\n'
+        '[tables."shop.orders"]\ncolumns.name = { mask = "redact" }\n',
+        "shop",
+    )
+    title = NAME | {"name": "title", "defaultValueExpression": "canary"}
+    renamed = event(2, change("ALTER", ID, title), ddl="ALTER TABLE orders CHANGE name title INT")
+    later = event(
+        3, change("ALTER", ID, title, column("age")), ddl="ALTER TABLE orders ADD age INT"
+    )
+
+    rows = ddl_rows(source, "run", (CREATED, renamed, later), ())
+
+    assert len(rows) == 3
+    assert "canary" not in "".join(row.columns + row.ddl for row in rows)
 
 
 def test_a_recorded_event_gives_no_second_row() -> None:

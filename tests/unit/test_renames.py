@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from lakehouse.config import parse_source
 from lakehouse.connectors import CONNECTORS
-from lakehouse.plan.renames import Rename, Renames
+from lakehouse.plan.renames import Rename, Renames, follow_renames
 from lakehouse.plan.statements import renamed_columns
 
 STATEMENTS = [
@@ -71,3 +72,23 @@ def test_a_name_that_is_used_again_is_another_column():
     names = renames.stored_names(["id", "label", "v"], "9", stored)
     assert names == {"id": "id", "label": "label", "v": "v"}
     assert renames.due((*stored, "v")) == ()
+
+
+def test_a_renamed_column_keeps_its_mask_and_its_type():
+    toml = """
+connector = "mysql"
+topic_prefix = "shop"
+[tables."shop.people"]
+columns.phone = { mask = "redact" }
+columns.age = { type = "bigint" }
+"""
+    source = parse_source(toml, "shop")
+    renamed = (Rename("5", "PHONE", "mobile"), Rename("6", "mobile", "cell"))
+    followed = follow_renames(source, {("shop", "people"): renamed})
+    columns = followed.tables["shop.people"].columns
+    assert {name: column.mask for name, column in columns.items()} == {
+        "phone": "redact",
+        "mobile": "redact",
+        "cell": "redact",
+        "age": None,
+    }

@@ -20,6 +20,7 @@ def group(key_fields: str | None, *, fingerprint: int = 1, rows: int = 1, offset
         partition=0,
         role="data",
         control=False,
+        is_schema_change=False,
         reason=None,
         identity=ORDERS,
         collection="public.orders",

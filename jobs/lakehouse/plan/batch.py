@@ -96,13 +96,15 @@ def plan_table(
         rules: Where its key comes from.
     """
     candidates = _versions(groups, schemas, facts)
-    key = _table_key(candidates, facts.key, rules.configured)
+    configured = tuple(facts.renames.stored_names(rules.configured, "", facts.stored).values())
+    key = _table_key(candidates, facts.key, configured)
     versions: list[Version] = []
     hold, limits = "", {}
     plan = SchemaPlan()
     for version, problem in candidates:
         hold = problem or facts.holds.get(version.fingerprint, "")
-        hold = hold or _key_changed(key, version, rules.configured)
+        hold = hold or _lacks_key(configured, version)
+        hold = hold or _key_changed(key, version, configured)
         attempt = plan_schema(facts.stored, [v.stored_columns for v in (*versions, version)])
         hold = hold or attempt.hold
         if hold:
@@ -201,6 +203,17 @@ def _table_key(
     if stored is not None:
         return stored
     return next((version.key for version, _ in candidates if version.key), ())
+
+
+def _lacks_key(configured: Sequence[str], version: Version) -> str:
+    names = {column.name.lower() for column in version.stored_columns}
+    lacking = [name for name in configured if name.lower() not in names]
+    if not lacking:
+        return ""
+    return (
+        f"the TOML file names {', '.join(map(repr, lacking))} as the key, and its rows have no "
+        f"such column: expected some of {', '.join(sorted(names))}"
+    )
 
 
 def _key_changed(key: tuple[str, ...], version: Version, configured: tuple[str, ...]) -> str:

@@ -12,6 +12,7 @@ class Group:
     """Messages of one topic partition that have the same table, schema version and outcome.
 
     Attributes:
+        is_schema_change: Whether they are schema changes that stand between data events.
         reason: Why they are quarantined; None where they are not.
         identity: None for control and unreadable messages.
         fingerprint: Names the schema text; None where there is no value.
@@ -27,6 +28,7 @@ class Group:
     partition: int
     role: str
     control: bool
+    is_schema_change: bool
     reason: str | None
     identity: TableIdentity | None
     collection: str

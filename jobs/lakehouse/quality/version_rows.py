@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
@@ -90,7 +90,7 @@ def data_rows(
 def ddl_rows(
     source: SourceConfig,
     run_id: str,
-    events: Iterable[ddl.SchemaEvent],
+    events: Sequence[ddl.SchemaEvent],
     recorded: Iterable[SchemaVersionRow],
 ) -> tuple[SchemaVersionRow, ...]:
     """One row for each table that a schema change event changed.
@@ -108,7 +108,10 @@ def ddl_rows(
     rows: list[SchemaVersionRow] = []
     for event in events:
         at = (event.message.topic, event.message.partition, event.message.offset)
-        changes = (_without_values(change, source) for change in event.changes)
+        changes = (
+            _without_values(change, _masked(source, change.identity, events))
+            for change in event.changes
+        )
         for change in changes if at not in known else ():
             identity = identity_json(change.identity)
             # Snapshots begin by dropping every table, and repeat what is known.
@@ -153,15 +156,21 @@ def _ddl_row(
     )
 
 
-def _masked(source: SourceConfig, identity: TableIdentity) -> set[str]:
-    """The table's masked columns, in lower case."""
+def _masked(
+    source: SourceConfig, identity: TableIdentity, events: Iterable[ddl.SchemaEvent] = ()
+) -> set[str]:
+    """The table's masked columns, in lower case; also under the names that events give them."""
     options = source.table_options(identity).columns
-    return {name.lower() for name, column in options.items() if column.mask}
+    masked = {name.lower() for name, column in options.items() if column.mask}
+    for event in events if masked else ():
+        for change in event.changes:
+            if change.identity == identity:
+                masked |= {c.name.lower() for c in change.columns if c.was.lower() in masked}
+    return masked
 
 
-def _without_values(change: ddl.TableChange, source: SourceConfig) -> ddl.TableChange:
+def _without_values(change: ddl.TableChange, masked: Container[str]) -> ddl.TableChange:
     """The change without what may be a value of a masked column: defaults, lists, comments."""
-    masked = _masked(source, change.identity)
     columns = (
         replace(column, default=None, extra="{}") if column.name.lower() in masked else column
         for column in change.columns

@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import cast
 
 import pyspark.sql.functions as F
@@ -21,8 +22,9 @@ from lakehouse.plan.conservation import Law, balance, pending_of, to_json_counts
 from lakehouse.plan.handover import start_of_batch
 from lakehouse.plan.incarnations import TableNames
 from lakehouse.plan.progress import Progress
+from lakehouse.plan.renames import follow_renames
 from lakehouse.plan.tables import TablePlan
-from lakehouse.quality.statements import incarnations
+from lakehouse.quality.statements import incarnations, renames
 from lakehouse.spark import metadata
 from lakehouse.spark.batch import Since, open_batch
 from lakehouse.spark.bronze import OFFSETS_PROPERTY, RUN_ID_PROPERTY, Bronze
@@ -56,6 +58,8 @@ def run(context: StepContext) -> StepOutcome:
         recorded = context.ledger.schema_versions(context.source.name)
         lives = incarnations(recorded, connector.name)
         since = Since(start_of_batch(cut), cut.position if cut else "", lives)
+        followed = follow_renames(context.source, renames(recorded, connector.name))
+        context = replace(context, source=followed)
         batch = open_batch(context.spark, context.source, connector, since, landed, context.until)
         work = Applying(context, connector, token, check, cut, since, batch)
         return _apply(work, *table_plans(work, recorded))

@@ -18,15 +18,17 @@ from lakehouse.connectors import CONNECTORS, Connector
 from lakehouse.errors import StepFailed
 from lakehouse.names import TableIdentity
 from lakehouse.plan.batch import table_groups
+from lakehouse.plan.groups import Group
 from lakehouse.plan.handover import published_names, start_of_batch
 from lakehouse.plan.incarnations import table_names
 from lakehouse.plan.progress import messages_between
 from lakehouse.plan.records import RESULTS, SCHEMA_VERSIONS, SchemaVersionRow
+from lakehouse.plan.renames import follow_renames
 from lakehouse.quality import ddl
 from lakehouse.quality.engine import preload
 from lakehouse.quality.judgement import Judgement, judge, verdict_of
 from lakehouse.quality.results import Try, result_rows
-from lakehouse.quality.statements import incarnations
+from lakehouse.quality.statements import incarnations, renames
 from lakehouse.quality.version_rows import (
     LandedSchemas,
     data_rows,
@@ -82,11 +84,10 @@ def _read(context: StepContext) -> LandedSchemas:
     messages = read_slice(spark, source, start, end)
     envelopes = parse(messages, source, connector, sorted(end.topics)).persist()
     groups = profile(envelopes)
-    has_events = connector.schema_changes_in_data or any(
-        group.role == TopicRole.SCHEMA_CHANGE for group in groups
-    )
-    events = _schema_events(envelopes, connector) if has_events else ()
-    told = ddl_rows(context.source, context.run_id, events, recorded)
+    events = _schema_events(envelopes, connector) if _has_events(groups, connector) else ()
+    source = follow_renames(source, renames(recorded, connector.name))
+    told = ddl_rows(source, context.run_id, events, recorded)
+    source = follow_renames(source, renames(told, connector.name))
     lives = incarnations((*recorded, *told), connector.name)
     if lives.drops:
         envelopes = with_incarnations(envelopes, connector, lives)
@@ -107,6 +108,12 @@ def _read(context: StepContext) -> LandedSchemas:
         if mine
     }
     return LandedSchemas(tables, names.final, events, recorded, told)
+
+
+def _has_events(groups: Iterable[Group], connector: Connector) -> bool:
+    if connector.schema_changes_in_data:
+        return any(group.is_schema_change for group in groups)
+    return any(group.role == TopicRole.SCHEMA_CHANGE for group in groups)
 
 
 def _by_table(rows: Iterable[SchemaVersionRow]) -> dict[TableIdentity, list[SchemaVersionRow]]:
