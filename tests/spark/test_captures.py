@@ -9,58 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from lakehouse.config import parse_source
-from lakehouse.names import RETIRED, silver_namespace
-from lakehouse.plan.handover import published_names
-from lakehouse.plan.records import QUARANTINE
 from lakehouse.spark.bronze import Bronze
-from lakehouse.spark.tables import full_name
 from tests.support.archives import bronze_messages, capture_cases, read_archive, write_archive
-from tests.support.captures import Capture, expected_rows, identity_of, stored_rows
-from tests.support.runs import Runs, laws_hold
-
-# Without a statement a rename is a column that goes and one that comes.
-RENAMES = {"sqlserver_ddl_add_drop_rename_widen"}
-
-
-class Case:
-    """One archive, run as a source of its own."""
-
-    def __init__(self, spark, settings, folder, capture: Capture, ending: str) -> None:
-        # Cases run two at a time, and temporary views belong to a session.
-        self.spark, self.capture = spark.newSession(), capture
-        self.source = parse_source(capture.toml, capture.name + ending)
-        self.runs = Runs(self.spark, settings, folder, self.source)
-
-    def run(self, archive) -> None:
-        """Do all five steps."""
-        outcomes = self.runs.steps(archive)
-        failed = {s: o.message for s, o in outcomes.items() if o.status != "succeeded"}
-        assert failed == {}, self.capture.name
-        assert laws_hold(outcomes["apply"])
-
-    def rows(self, tables: Mapping[str, Mapping[str, object]]) -> dict[str, object]:
-        """The rows of each expected table, as silver has them."""
-        names = published_names(self.runs.ledger.newest_cut(self.source.name))
-        found = {
-            tuple(part for part in (one.database, one.schema_name, one.table) if part): name
-            for one, name in names.items()
-            if not RETIRED.search(name)
-        }
-        assert found.keys() == {identity_of(text, table) for text, table in tables.items()}
-        return {
-            text: self._stored(found[identity_of(text, table)], table)
-            for text, table in tables.items()
-        }
-
-    def _stored(self, name: str, table: Mapping[str, object]) -> object:
-        rows = self.spark.table(full_name(f"{silver_namespace(self.source.name)}.{name}"))
-        docs = {field.name: field.metadata.get("comment", "") for field in rows.schema.fields}
-        return stored_rows(rows.toArrow(), docs, table)
-
-    def quarantined(self) -> set[tuple[str, int, int]]:
-        rows = self.runs.ledger.rows(QUARANTINE, source=self.source.name)
-        return {(row.topic, row.partition, row.offset) for row in rows}
+from tests.support.capture_runs import Case, wanted
+from tests.support.captures import Capture, expected_rows
 
 
 @pytest.fixture
@@ -100,17 +52,6 @@ def two_at_a_time(run: Callable[[tuple[str, str]], None], cases: Sequence[tuple[
 
 def assert_rows(case: Case, tables: Mapping[str, Mapping[str, object]]) -> None:
     assert case.rows(tables) == {text: expected_rows(table) for text, table in tables.items()}
-
-
-def wanted(name: str, tables: Mapping[str, Mapping[str, object]]) -> dict[str, object]:
-    """The expected rows; where a rename is not told, rows from before it lack the new column."""
-    rows = {text: expected_rows(table) for text, table in tables.items()}
-    if name in RENAMES:
-        for row in rows[next(iter(rows))]:
-            column = next(column for column in row if column.lower() == "label")
-            if row[column] in ("a", "c"):
-                row[column] = None
-    return {text: sorted(each, key=repr) for text, each in rows.items()}
 
 
 CHECKPOINTS = (
