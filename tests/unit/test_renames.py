@@ -6,8 +6,10 @@ import pytest
 
 from lakehouse.config import parse_source
 from lakehouse.connectors import CONNECTORS
-from lakehouse.plan.renames import Rename, Renames, follow_renames
-from lakehouse.plan.statements import renamed_columns
+from lakehouse.plan.following import follow_renames
+from lakehouse.plan.incarnations import End, Incarnations
+from lakehouse.plan.renames import Rename, Renames
+from lakehouse.plan.statements import renamed_columns, renamed_tables
 
 STATEMENTS = [
     ("oracle", 'ALTER TABLE "INV"."ACCT" RENAME COLUMN "V" TO "LABEL";', [("V", "LABEL")]),
@@ -32,6 +34,26 @@ STATEMENTS = [
 @pytest.mark.parametrize(("connector", "ddl", "expected"), STATEMENTS)
 def test_a_statement_tells_which_columns_it_renames(connector, ddl, expected):
     assert list(renamed_columns(ddl, CONNECTORS[connector].ddl_dialect)) == expected
+
+
+TABLES = [
+    ("mysql", "RENAME TABLE a TO b, `c d`.`e` TO `c d`.`f`", [("a", "b"), ("e", "f")]),
+    ("mysql", "ALTER TABLE `s`.a RENAME TO s.b", [("a", "b")]),
+    ("oracle", 'ALTER TABLE "INV"."A" RENAME TO "B"', [("A", "B")]),
+    ("oracle", "RENAME a TO b", [("a", "b")]),
+    ("mariadb", "/* gh-ost */ rename table s.t to s._t_del, s._t_gho to s.t", []),
+    ("mysql", "RENAME TABLE a TO x, b TO a, x TO b", []),
+    ("mysql", "ALTER TABLE b RENAME COLUMN v TO w", []),
+    ("mysql", "CREATE TABLE renamed (id int)", []),
+    ("mysql", "RENAME", []),
+    ("mysql", "RENAME USER a TO b", []),
+    ("sqlserver", "RENAME TABLE a TO b", []),
+]
+
+
+@pytest.mark.parametrize(("connector", "ddl", "expected"), TABLES)
+def test_a_statement_tells_which_tables_it_renames(connector, ddl, expected):
+    assert list(renamed_tables(ddl, CONNECTORS[connector].ddl_dialect)) == expected
 
 
 def follow(*renames: tuple[str, str, str], done: str = "") -> Renames:
@@ -84,7 +106,7 @@ columns.age = { type = "bigint" }
 """
     source = parse_source(toml, "shop")
     renamed = (Rename("5", "PHONE", "mobile"), Rename("6", "mobile", "cell"))
-    followed = follow_renames(source, {("shop", "people"): renamed})
+    followed = follow_renames(source, {("shop", "people"): renamed}, Incarnations())
     columns = followed.tables["shop.people"].columns
     assert {name: column.mask for name, column in columns.items()} == {
         "phone": "redact",
@@ -92,3 +114,23 @@ columns.age = { type = "bigint" }
         "cell": "redact",
         "age": None,
     }
+
+
+def test_a_renamed_table_keeps_its_masks_and_types():
+    toml = """
+connector = "mysql"
+topic_prefix = "shop"
+[tables."shop.people"]
+table = "folk"
+columns.phone = { mask = "redact" }
+"""
+    lives = Incarnations({("shop", "people"): (End("4", ("shop", "persons")),)})
+    renamed = {("shop", "persons"): (Rename("5", "phone", "mobile"),)}
+    followed = follow_renames(parse_source(toml, "shop"), renamed, lives)
+    persons = followed.tables["shop.persons"]
+    assert persons.table is None
+    assert {name for name, column in persons.columns.items() if column.mask == "redact"} == {
+        "phone",
+        "mobile",
+    }
+    assert followed.tables["shop.people"].table == "folk"

@@ -23,6 +23,7 @@ def group(key_fields: str | None, *, fingerprint: int = 1, rows: int = 1, offset
         is_schema_change=False,
         reason=None,
         identity=ORDERS,
+        renamed=False,
         collection="public.orders",
         fingerprint=fingerprint,
         key_fields=key_fields,

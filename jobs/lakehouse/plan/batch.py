@@ -58,7 +58,7 @@ class KeyRules:
 
 def is_foreign_topic(group: Group, source: SourceConfig) -> bool:
     """Whether a table's events stand in a topic that is neither its own nor mapped to it."""
-    if group.identity is None:
+    if group.identity is None or group.renamed:
         return False
     if not CONNECTORS[source.connector].own_topics:
         return False

@@ -14,7 +14,8 @@ class Group:
     Attributes:
         is_schema_change: Whether they are schema changes that stand between data events.
         reason: Why they are quarantined; None where they are not.
-        identity: None for control and unreadable messages.
+        identity: The table of today; None for control and unreadable messages.
+        renamed: Whether the table had another name when they were sent.
         fingerprint: Names the schema text; None where there is no value.
         key_fields: JSON list of the event key's fields, sorted; None for a null key.
         rows: How many of them change rows; truncates do not.
@@ -31,6 +32,7 @@ class Group:
     is_schema_change: bool
     reason: str | None
     identity: TableIdentity | None
+    renamed: bool
     collection: str
     fingerprint: int | None
     key_fields: str | None

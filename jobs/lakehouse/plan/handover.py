@@ -23,6 +23,7 @@ class StagedTable:
         rows: Live rows in the table at the cut.
         unresolved: Column → rows whose unchanged large value was nowhere to be found.
         required: Columns that the source declares not null.
+        topics: The topics with its events in the batch.
     """
 
     identity: tuple[str | int | None, ...]
@@ -39,6 +40,7 @@ class StagedTable:
     truncated: bool
     unresolved: Mapping[str, int] = field(default_factory=dict)
     required: tuple[str, ...] = ()
+    topics: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,7 @@ class StagedCut:
         excluded: Silver table → why and where it stays behind.
         renames: Silver table → its columns that the source renamed.
         moves: Silver tables that get another name, old and new one, in order.
+        identities: Silver table, as it will be called → its source table of today.
     """
 
     branch: str
@@ -91,6 +94,7 @@ class StagedCut:
     findings: tuple[str, ...] = ()
     renames: Mapping[str, Renaming] = field(default_factory=dict)
     moves: tuple[tuple[str, str], ...] = ()
+    identities: Mapping[str, tuple[str | int | None, ...]] = field(default_factory=dict)
 
     def to_detail(self) -> dict[str, object]:
         """The cut as the JSON object that `quality.runs.detail` holds."""
@@ -110,11 +114,12 @@ class StagedCut:
         kept["findings"] = tuple(values["findings"])
         kept["renames"] = renames_of(json.dumps(values["renames"]))
         kept["moves"] = tuple((was, name) for was, name in values["moves"])
+        kept["identities"] = {n: tuple(members) for n, members in values["identities"].items()}
         return StagedCut(**kept)
 
 
 def _table(values: Mapping[str, object]) -> StagedTable:
-    lists = ("identity", "key", "required")
+    lists = ("identity", "key", "required", "topics")
     return StagedTable(
         **{n: tuple(v) if n in lists and isinstance(v, list) else v for n, v in values.items()}  # type: ignore[arg-type]
     )

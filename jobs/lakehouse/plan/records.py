@@ -118,6 +118,7 @@ class SchemaVersionRow:
         columns: JSON list of columns: name, type, optional, default.
         verdict: `evolve` or `hold`.
         decision: Who decided: `policy` or a person.
+        previous: The identity before, where the statement renames the table; else empty.
     """
 
     source: str
@@ -136,6 +137,7 @@ class SchemaVersionRow:
     decision: str
     reason: str
     recorded_at: datetime
+    previous: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,8 @@ renames. Silver's columns are renamed in `publish` alone, right before `main` mo
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-
-from lakehouse.config import SourceConfig, TableConfig
-from lakehouse.names import parse_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,34 +74,6 @@ class Renames:
         later = [rename for rename in self.all if rename.position > first_position]
         due = self.due(stored)
         return {name: _back(_forward(name, sent, later), due) for name in sent}
-
-
-def follow_renames(
-    source: SourceConfig, renamed: Mapping[tuple[str, ...], Sequence[Rename]]
-) -> SourceConfig:
-    """The source's TOML file, in which a renamed column keeps its mask and its type.
-
-    Args:
-        source: As the file says.
-        renamed: The parts of a table's name → the columns that the source renamed, in order.
-    """
-    connector = source.connector
-    tables = {
-        text: _with_new_names(
-            options, renamed.get(parse_table(text, connector).parts(connector), ())
-        )
-        for text, options in source.tables.items()
-    }
-    return source.model_copy(update={"tables": tables})
-
-
-def _with_new_names(options: TableConfig, renamed: Sequence[Rename]) -> TableConfig:
-    columns = dict(options.columns)
-    for rename in renamed:
-        known = {name.lower(): column for name, column in columns.items()}
-        if rename.was.lower() in known and rename.name.lower() not in known:
-            columns[rename.name] = known[rename.was.lower()]
-    return options.model_copy(update={"columns": columns})
 
 
 def _forward(name: str, sent: Sequence[str], later: Sequence[Rename]) -> str:

@@ -17,7 +17,7 @@ from lakehouse.config import ChangeKind
 from lakehouse.connectors import CONNECTORS
 from lakehouse.connectors.base import DATABASE_SCHEMA_TABLE
 from lakehouse.names import TableIdentity, split_identifier
-from lakehouse.plan.statements import renamed_columns
+from lakehouse.plan.statements import renamed_columns, renamed_tables
 from lakehouse.quality.judgement import Measurement
 
 _MEMBERS = ("source", "ddl", "tableChanges")
@@ -70,12 +70,17 @@ class TableColumn:
 
 @dataclass(frozen=True, slots=True)
 class TableChange:
-    """One table after one change; no columns after a drop."""
+    """One table after one change; no columns after a drop.
+
+    Attributes:
+        was: Its name before the change, where the statement renames the table; else empty.
+    """
 
     kind: str
     identity: TableIdentity
     columns: tuple[TableColumn, ...]
     unknown_keys: tuple[str, ...]
+    was: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +102,9 @@ def parse_event(message: SchemaMessage, connector: str) -> SchemaEvent:
             return SchemaEvent(message, "", (), f"without {', '.join(missing)}")
         ddl = str(document["ddl"] or "")
         renamed = renamed_columns(ddl, CONNECTORS[connector].ddl_dialect)
-        changes = tuple(
-            _change(change, connector, renamed) for change in document["tableChanges"] or ()
+        changes = _with_old_tables(
+            [_change(change, connector, renamed) for change in document["tableChanges"] or ()],
+            renamed_tables(ddl, CONNECTORS[connector].ddl_dialect),
         )
     except (ValueError, TypeError, KeyError, AttributeError) as broken:
         return SchemaEvent(message, "", (), f"not readable: {type(broken).__name__}: {broken}")
@@ -254,6 +260,13 @@ def _change(
     return TableChange(kind, identity, columns, tuple(key for key in keys if key not in names))
 
 
+def _with_old_tables(
+    changes: Sequence[TableChange], renamed: Sequence[tuple[str, str]]
+) -> tuple[TableChange, ...]:
+    was = {name.lower(): old for old, name in renamed}
+    return tuple(replace(c, was=was.get(c.identity.table.lower(), "")) for c in changes)
+
+
 def _with_old_names(
     columns: Sequence[TableColumn], renamed: Sequence[tuple[str, str]]
 ) -> tuple[TableColumn, ...]:
@@ -281,9 +294,16 @@ def _size(value: object) -> int | None:
     return int(str(value)) if value is not None else None
 
 
+def _newest(text: str) -> str:
+    """TiCDC names a renamed table twice: the old one, a comma, the new one."""
+    old, comma, new = text.rpartition('","')
+    both = comma and split_identifier(f'{old}"') and split_identifier(f'"{new}')
+    return f'"{new}' if both else text
+
+
 def _identity(text: str, connector: str) -> TableIdentity:
     """The table that a change names, as `"db"."schema"."table"` or two parts of it."""
-    parts = split_identifier(text) or ()
+    parts = split_identifier(_newest(text)) or ()
     own = CONNECTORS[connector].identity_parts
     names = DATABASE_SCHEMA_TABLE if len(parts) == len(DATABASE_SCHEMA_TABLE) else own
     if len(parts) != len(names):

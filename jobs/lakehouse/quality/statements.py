@@ -1,7 +1,7 @@
 """What the source's DDL did to whole tables and to names, from recorded schema versions.
 
-In: rows of `quality.schema_versions`, oldest first. Out: where tables were dropped and created,
-and which columns were renamed, each with its position.
+In: rows of `quality.schema_versions`, oldest first. Out: where tables were dropped, renamed and
+created, and which columns were renamed, each with its position.
 """
 
 from __future__ import annotations
@@ -10,16 +10,30 @@ import json
 from collections.abc import Iterable
 
 from lakehouse.names import TableIdentity
-from lakehouse.plan.incarnations import Incarnations, Parts
+from lakehouse.plan.incarnations import End, Incarnations, Parts
 from lakehouse.plan.records import SchemaVersionRow
 from lakehouse.plan.renames import Rename
 
 
 def incarnations(rows: Iterable[SchemaVersionRow], connector: str) -> Incarnations:
-    """Where the source dropped and created its tables."""
-    rows = list(rows)
+    """Where the source dropped, renamed and created its tables."""
+    ends: dict[Parts, dict[str, End]] = {}
+    creates: dict[Parts, set[str]] = {}
+    for row in rows:
+        # Rows from data events have no position: their table may be new to us alone.
+        if not row.position:
+            continue
+        parts = _parts(row.identity, connector)
+        if "drop_table" in row.change_kinds:
+            ends.setdefault(parts, {})[row.position] = End(row.position)
+        if "create_table" in row.change_kinds and not row.previous:
+            creates.setdefault(parts, set()).add(row.position)
+        if row.previous:
+            renamed = ends.setdefault(_parts(row.previous, connector), {})
+            renamed[row.position] = End(row.position, parts)
     return Incarnations(
-        _positions(rows, connector, "drop_table"), _positions(rows, connector, "create_table")
+        {parts: tuple(mine[at] for at in sorted(mine)) for parts, mine in ends.items()},
+        {parts: tuple(sorted(mine)) for parts, mine in creates.items()},
     )
 
 
@@ -28,7 +42,7 @@ def renames(rows: Iterable[SchemaVersionRow], connector: str) -> dict[Parts, tup
     found: dict[Parts, list[Rename]] = {}
     for row in rows:
         if "rename_column" in row.change_kinds and row.position:
-            found.setdefault(_parts(row, connector), []).extend(
+            found.setdefault(_parts(row.identity, connector), []).extend(
                 Rename(row.position, column["was"], column["name"])
                 for column in json.loads(row.columns)
                 if column.get("was")
@@ -39,16 +53,5 @@ def renames(rows: Iterable[SchemaVersionRow], connector: str) -> dict[Parts, tup
     }
 
 
-def _positions(
-    rows: Iterable[SchemaVersionRow], connector: str, kind: str
-) -> dict[Parts, tuple[str, ...]]:
-    found: dict[Parts, set[str]] = {}
-    for row in rows:
-        # Rows from data events have no position: their table may be new to us alone.
-        if kind in row.change_kinds and row.position:
-            found.setdefault(_parts(row, connector), set()).add(row.position)
-    return {parts: tuple(sorted(mine)) for parts, mine in found.items()}
-
-
-def _parts(row: SchemaVersionRow, connector: str) -> Parts:
-    return TableIdentity.of(json.loads(row.identity)).parts(connector)
+def _parts(identity: str, connector: str) -> Parts:
+    return TableIdentity.of(json.loads(identity)).parts(connector)

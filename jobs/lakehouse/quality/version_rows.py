@@ -80,6 +80,7 @@ def data_rows(
             decision=_POLICY,
             reason=judged.reason,
             recorded_at=landed.now,
+            previous="",
         )
         for identity, versions in landed.tables.items()
         for judged in versions
@@ -117,11 +118,25 @@ def ddl_rows(
             # Snapshots begin by dropping every table, and repeat what is known.
             if event.message.is_snapshot and not change.columns:
                 continue
-            earlier = before.get(identity) or None
+            previous = _previous(change, before)
+            earlier = before.pop(previous or identity, None) or None
             before[identity] = change.columns
-            if kinds := ddl.change_kinds(earlier, change.columns):
-                rows.append(_ddl_row(source, run_id, now, event, change, kinds))
+            kinds = ddl.change_kinds(earlier, change.columns)
+            if previous:
+                kinds = ("rename_table", *kinds)
+            if kinds:
+                row = _ddl_row(source, run_id, now, event, change, kinds)
+                rows.append(replace(row, previous=previous))
     return tuple(rows)
+
+
+def _previous(change: ddl.TableChange, before: Iterable[str]) -> str:
+    """The identity that a renamed table had; a statement may write it in another case."""
+    if not change.was:
+        return ""
+    wanted = identity_json(replace(change.identity, table=change.was))
+    found = [identity for identity in before if identity.lower() == wanted.lower()]
+    return found[0] if found else wanted
 
 
 def _ddl_row(
@@ -153,6 +168,7 @@ def _ddl_row(
         decision=_POLICY,
         reason="",
         recorded_at=now,
+        previous="",
     )
 
 

@@ -66,8 +66,8 @@ def parse(
 
     Returns:
         `topic, partition, offset, key, value_null, role, reason, control, op, is_schema_change,
-        database, schema_name, table_name, incarnation, collection, snapshot, position, running,
-        unplaced, high, transaction, total_order, fingerprint, key_fields, key_tokens,
+        database, schema_name, table_name, incarnation, renamed, collection, snapshot, position,
+        running, unplaced, high, transaction, total_order, fingerprint, key_fields, key_tokens,
         has_placeholder, payload, source_ts_ms`.
     """
     roles = {topic: str(topic_role(source, topic) or TopicRole.DATA) for topic in topics}
@@ -193,6 +193,7 @@ def _judge(rows: DataFrame, source: SourceConfig) -> DataFrame:
         "is_schema_change",
         *_IDENTITY,
         "0 AS incarnation",
+        "false AS renamed",
         "collection",
         "snapshot",
         "position",

@@ -1,6 +1,7 @@
-"""Incarnations in a batch: which events are of a table that was dropped before.
+"""Incarnations in a batch: which table of today each event belongs to.
 
-In: envelopes and where the source's statements dropped tables. Out: the same, numbered.
+In: envelopes and what the source's statements did to whole tables. Out: the same, with the names
+and the number of the table of today, and `renamed` where the event has another name.
 """
 
 from __future__ import annotations
@@ -11,28 +12,38 @@ import pyspark.sql.functions as F
 from pyspark.sql import DataFrame
 
 from lakehouse.connectors import Connector
-from lakehouse.plan.incarnations import Incarnations
+from lakehouse.plan.incarnations import Incarnations, Life
 from lakehouse.spark.sql import all_of, literal
+
+_COLUMNS = {"database": "database", "schema_name": "schema_name", "table": "table_name"}
 
 
 def with_incarnations(
     envelopes: DataFrame, connector: Connector, incarnations: Incarnations
 ) -> DataFrame:
-    """Tell the events of a table that was dropped from those of the next one of its name."""
-    if not incarnations.drops:
+    """Tell the events of a table from those of another one that had its name before."""
+    lives = list(incarnations.lives())
+    if not lives:
         return envelopes
-    cases = " ".join(
-        f"WHEN {all_of(_has_parts(connector, parts))} THEN {' + '.join(map(_behind, drops))}"
-        for parts, drops in sorted(incarnations.drops.items())
-    )
-    return envelopes.withColumn("incarnation", F.expr(f"CASE {cases} ELSE 0 END"))
+    targets = {
+        _COLUMNS[part]: [literal(life.table[index]) for life in lives]
+        for index, part in enumerate(connector.identity_parts)
+    }
+    targets["incarnation"] = [str(life.incarnation) for life in lives]
+    targets["renamed"] = [str(life.table != life.parts).lower() for life in lives]
+    conditions = [all_of(_is_of(connector, life)) for life in lives]
+    changed = {name: F.expr(_cases(conditions, values, name)) for name, values in targets.items()}
+    return envelopes.withColumns(changed)
 
 
-def _has_parts(connector: Connector, parts: tuple[str, ...]) -> Iterator[str]:
-    columns = {"database": "database", "schema_name": "schema_name", "table": "table_name"}
-    for part, text in zip(connector.identity_parts, parts, strict=True):
-        yield f"{columns[part]} = {literal(text)}"
+def _cases(conditions: list[str], values: list[str], otherwise: str) -> str:
+    cases = (f"WHEN {test} THEN {value}" for test, value in zip(conditions, values, strict=True))
+    return f"CASE {' '.join(cases)} ELSE {otherwise} END"
 
 
-def _behind(drop: str) -> str:
-    return f"int(coalesce(position > {literal(drop)}, false))"
+def _is_of(connector: Connector, life: Life) -> Iterator[str]:
+    for part, text in zip(connector.identity_parts, life.parts, strict=True):
+        yield f"{_COLUMNS[part]} = {literal(text)}"
+    yield f"coalesce(position, '') > {literal(life.behind)}" if life.behind else "true"
+    if life.until is not None:
+        yield f"coalesce(position, '') <= {literal(life.until)}"

@@ -19,10 +19,10 @@ import pyspark.sql.functions as F
 from lakehouse.config import mask_secret
 from lakehouse.connectors import CONNECTORS
 from lakehouse.plan.conservation import Law, balance, pending_of, to_json_counts
+from lakehouse.plan.following import follow_renames
 from lakehouse.plan.handover import start_of_batch
-from lakehouse.plan.incarnations import TableNames
 from lakehouse.plan.progress import Progress
-from lakehouse.plan.renames import follow_renames
+from lakehouse.plan.table_names import TableNames
 from lakehouse.plan.tables import TablePlan
 from lakehouse.quality.statements import incarnations, renames
 from lakehouse.spark import metadata
@@ -58,7 +58,7 @@ def run(context: StepContext) -> StepOutcome:
         recorded = context.ledger.schema_versions(context.source.name)
         lives = incarnations(recorded, connector.name)
         since = Since(start_of_batch(cut), cut.position if cut else "", lives)
-        followed = follow_renames(context.source, renames(recorded, connector.name))
+        followed = follow_renames(context.source, renames(recorded, connector.name), lives)
         context = replace(context, source=followed)
         batch = open_batch(context.spark, context.source, connector, since, landed, context.until)
         work = Applying(context, connector, token, check, cut, since, batch)

@@ -16,9 +16,9 @@ from lakehouse.plan.handover import (
     excluded_of,
     published_names,
 )
-from lakehouse.plan.incarnations import TableNames
 from lakehouse.plan.progress import Progress, replaced
 from lakehouse.plan.records import CutRow
+from lakehouse.plan.table_names import TableNames
 from lakehouse.plan.tables import TablePlan
 from lakehouse.spark import silver
 from lakehouse.spark.batch import Batch, Since
@@ -86,6 +86,10 @@ def staged_cut(
             if plan.renames
         },
         moves=_moves(work, names, staged),
+        identities={
+            silver_identifier(work.context.source.name, name): table.members
+            for table, name in names.final.items()
+        },
     )
 
 
@@ -125,6 +129,7 @@ def _table(plan: TablePlan, staged: Staged) -> StagedTable:
         deletes=staged.deletes,
         truncated=bool(plan.truncate),
         unresolved=staged.unresolved,
+        topics=tuple(sorted({topic for topic, _ in plan.places})),
         required=tuple(name for name, column in newest.items() if not column.optional),
     )
 

@@ -13,17 +13,18 @@ import pyspark.sql.functions as F
 from pyspark.sql import Column, DataFrame
 
 from expectations import SUITES
-from lakehouse.config import TopicRole
+from lakehouse.config import SourceConfig, TopicRole
 from lakehouse.connectors import CONNECTORS, Connector
 from lakehouse.errors import StepFailed
 from lakehouse.names import TableIdentity
 from lakehouse.plan.batch import table_groups
+from lakehouse.plan.following import follow_renames
 from lakehouse.plan.groups import Group
 from lakehouse.plan.handover import published_names, start_of_batch
-from lakehouse.plan.incarnations import table_names
+from lakehouse.plan.incarnations import Incarnations
 from lakehouse.plan.progress import messages_between
 from lakehouse.plan.records import RESULTS, SCHEMA_VERSIONS, SchemaVersionRow
-from lakehouse.plan.renames import follow_renames
+from lakehouse.plan.table_names import table_names
 from lakehouse.quality import ddl
 from lakehouse.quality.engine import preload
 from lakehouse.quality.judgement import Judgement, judge, verdict_of
@@ -85,11 +86,11 @@ def _read(context: StepContext) -> LandedSchemas:
     envelopes = parse(messages, source, connector, sorted(end.topics)).persist()
     groups = profile(envelopes)
     events = _schema_events(envelopes, connector) if _has_events(groups, connector) else ()
-    source = follow_renames(source, renames(recorded, connector.name))
+    source = _followed(source, recorded)
     told = ddl_rows(source, context.run_id, events, recorded)
-    source = follow_renames(source, renames(told, connector.name))
+    source = _followed(context.source, (*recorded, *told))
     lives = incarnations((*recorded, *told), connector.name)
-    if lives.drops:
+    if lives.ends:
         envelopes = with_incarnations(envelopes, connector, lives)
         groups = profile(envelopes)
     mine = table_groups(groups, source)
@@ -101,7 +102,7 @@ def _read(context: StepContext) -> LandedSchemas:
         published=published_names(cut),
         incarnations=lives,
     )
-    by_table = _by_table(recorded)
+    by_table = _by_table(recorded, lives, source.connector)
     tables = {
         identity: judge_versions(mine, by_table.get(identity, ()), source.schema_changes)
         for identity, mine in versions.items()
@@ -110,18 +111,25 @@ def _read(context: StepContext) -> LandedSchemas:
     return LandedSchemas(tables, names.final, events, recorded, told)
 
 
+def _followed(source: SourceConfig, rows: Sequence[SchemaVersionRow]) -> SourceConfig:
+    lives = incarnations(rows, source.connector)
+    return follow_renames(source, renames(rows, source.connector), lives)
+
+
 def _has_events(groups: Iterable[Group], connector: Connector) -> bool:
     if connector.schema_changes_in_data:
         return any(group.is_schema_change for group in groups)
     return any(group.role == TopicRole.SCHEMA_CHANGE for group in groups)
 
 
-def _by_table(rows: Iterable[SchemaVersionRow]) -> dict[TableIdentity, list[SchemaVersionRow]]:
+def _by_table(
+    rows: Iterable[SchemaVersionRow], lives: Incarnations, connector: str
+) -> dict[TableIdentity, list[SchemaVersionRow]]:
     """Versions from data events by table, oldest first."""
     found: dict[TableIdentity, list[SchemaVersionRow]] = {}
     for row in rows:
         if not is_from_ddl(row):
-            found.setdefault(table_of(row), []).append(row)
+            found.setdefault(lives.today(table_of(row), connector), []).append(row)
     return found
 
 

@@ -6,7 +6,7 @@ that has events in the batch, or columns that the source renamed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 from lakehouse.config import mask_secret
 from lakehouse.names import TableIdentity
@@ -19,12 +19,13 @@ from lakehouse.plan.batch import (
 )
 from lakehouse.plan.groups import Group
 from lakehouse.plan.handover import excluded_of, published_names
-from lakehouse.plan.incarnations import Incarnations, Parts, TableNames, table_names
+from lakehouse.plan.incarnations import Incarnations, Parts
 from lakehouse.plan.masks import key_fingerprint
 from lakehouse.plan.options import with_options
 from lakehouse.plan.progress import Progress
 from lakehouse.plan.records import SchemaVersionRow
 from lakehouse.plan.renames import Rename, Renames
+from lakehouse.plan.table_names import TableNames, table_names
 from lakehouse.plan.tables import TablePlan
 from lakehouse.quality.statements import renames
 from lakehouse.quality.versions import holds
@@ -44,10 +45,8 @@ def table_plans(
     """
     source, cut, lives = work.context.source, work.cut, work.since.incarnations
     published = published_names(cut)
-    renamed = renames(recorded, source.connector)
-    groups = _with_renamed(
-        table_groups(work.batch.groups, source), published, renamed, source.connector
-    )
+    columns = _renamed_columns(recorded, lives, source.connector)
+    groups = _with_renamed(work, published, columns)
     names = table_names(
         groups,
         source.connector,
@@ -55,7 +54,8 @@ def table_plans(
         published=published,
         incarnations=lives,
     )
-    held, behind = holds(recorded), excluded_of(cut)
+    held = {lives.today(t, source.connector): why for t, why in holds(recorded).items()}
+    behind = excluded_of(cut)
     base = Progress.from_json(cut.offsets if cut else "")
     fingerprint = key_fingerprint(mask_secret(source))
     plans: list[TablePlan] = []
@@ -69,7 +69,7 @@ def table_plans(
             start=Progress.from_json(own.offsets) if own else base,
             holds=held.get(identity, {}),
             key=stored.key,
-            renames=Renames(_own(identity, renamed, lives, source.connector), stored.renamed),
+            renames=Renames(columns.get(_life(identity, source.connector), ()), stored.renamed),
         )
         options = source.table_options(identity)
         rules = KeyRules(options.key, work.connector.key_changes_in_place)
@@ -80,27 +80,31 @@ def table_plans(
     return plans, names
 
 
-def _own(
-    table: TableIdentity,
-    renamed: Mapping[Parts, tuple[Rename, ...]],
-    lives: Incarnations,
-    connector: str,
-) -> tuple[Rename, ...]:
-    """The renamed columns of one incarnation."""
-    parts = table.parts(connector)
-    return tuple(
-        rename
-        for rename in renamed.get(parts, ())
-        if lives.holds_at(parts, table.incarnation, rename.position)
-    )
+def _life(table: TableIdentity, connector: str) -> tuple[Parts, int]:
+    return table.parts(connector), table.incarnation
+
+
+def _renamed_columns(
+    recorded: Sequence[SchemaVersionRow], lives: Incarnations, connector: str
+) -> dict[tuple[Parts, int], tuple[Rename, ...]]:
+    """Table of today and incarnation → the columns that the source renamed, by position."""
+    found: dict[tuple[Parts, int], list[Rename]] = {}
+    for parts, mine in renames(recorded, connector).items():
+        for rename in mine:
+            found.setdefault(lives.at(parts, rename.position), []).append(rename)
+    return {
+        life: tuple(sorted(mine, key=lambda rename: rename.position))
+        for life, mine in found.items()
+    }
 
 
 def _with_renamed(
-    groups: Mapping[TableIdentity, Sequence[Group]],
-    published: Mapping[TableIdentity, str],
-    renamed: Mapping[Parts, tuple[Rename, ...]],
-    connector: str,
+    work: Applying,
+    published: Iterable[TableIdentity],
+    columns: Container[tuple[Parts, int]],
 ) -> dict[TableIdentity, Sequence[Group]]:
     """A column may be renamed while no row of its table changes."""
-    quiet = [table for table in published if table.parts(connector) in renamed]
-    return {**dict.fromkeys(quiet, ()), **groups}
+    source, lives = work.context.source, work.since.incarnations
+    there = (lives.today(table, source.connector) for table in published)
+    quiet = [table for table in there if _life(table, source.connector) in columns]
+    return {**dict.fromkeys(quiet, ()), **table_groups(work.batch.groups, source)}

@@ -136,13 +136,9 @@ def _cut_row(
         for name, snapshot in ((table.silver, table.snapshot), (table.state, table.state_snapshot)):
             if snapshot is not None:
                 known[moved.get(name, name)] = snapshot
-    identities = {
-        moved.get(name, name): members
-        for name, members in (
-            *identities_of(base).items(),
-            *((table.silver, table.identity) for table in staged.tables),
-        )
-    }
+    there = {*identities_of(base), *(table.silver for table in staged.tables)}
+    names = {moved.get(name, name) for name in there}
+    identities = {name: staged.identities[name] for name in sorted(names)}
     left = {table.silver: _refusal(context, staged, table, base) for table in refused}
     excluded = {
         moved.get(name, name): asdict(entry) for name, entry in {**staged.excluded, **left}.items()
@@ -190,7 +186,7 @@ def _refusal(
     after = Progress.from_json(staged.offsets).offsets
     limits = {
         (topic, number): before.next_offset(topic, number)
-        for topic in (own, *source.kafka.topic_tables)
+        for topic in {own, *table.topics, *source.kafka.topic_tables}
         if topic in after.topics
         for number in after.topics[topic].next_offsets
     }
