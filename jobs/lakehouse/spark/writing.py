@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pyiceberg.catalog import Catalog
 from pyspark.sql import DataFrame, SparkSession
 
-from lakehouse.envelope import DELETE
+from lakehouse.envelope import DELETE, UPDATE
 from lakehouse.names import quote_ident
 from lakehouse.plan.tables import TablePlan
 from lakehouse.plan.types import Column
@@ -82,7 +82,9 @@ def write_silver(
         tables.delete_on_branch(spark, plan.silver, work.branch, condition, work.summary)
     marked = _mark_truncated(work, truncates) if truncates and plan.soft else 0
     if numbers["upserts"]:
-        event = ", ".join(("op", "position", "0 AS epoch", *_COORDINATES))
+        # Of equal rows some may stay when one is deleted; a row that is there is no deleted one.
+        op = f"if(op = {literal(DELETE)}, {literal(UPDATE)}, op) AS op" if plan.is_bag else "op"
+        event = ", ".join((op, "position", "0 AS epoch", *_COORDINATES))
         kept = folded.where("kept")
         if plan.is_bag:
             kept = kept.selectExpr("*", "explode(sequence(1, copies)) AS copy")
