@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import partial
 from random import Random
 from typing import Literal
 
 from infra.sources import Engine
+from tests.soak.rows import Open, Rows, Statement
 from tests.soak.schema_changes import SchemaChanges
 from tests.soak.tables import (
     ACCOUNT_ROWS,
@@ -25,16 +25,7 @@ from tests.soak.tables import (
 )
 
 End = Literal["commit", "rollback"] | None
-_NULL_SHARE = 0.15
 _ROWS_BEFORE = 30
-
-
-@dataclass(frozen=True, slots=True)
-class Statement:
-    """One statement and its bound parameters."""
-
-    sql: str
-    values: tuple[object, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,24 +45,6 @@ class Step:
 
 
 @dataclass(slots=True)
-class _Open:
-    """A transaction under way: its statements, and how to forget it."""
-
-    statements: list[Statement] = field(default_factory=list)
-    undo: list[Callable[[], object]] = field(default_factory=list)
-    changes: int = 0
-    touched: list[tuple[Table, int]] = field(default_factory=list)
-
-    def run(self, sql: str, *values: object) -> None:
-        self.statements.append(Statement(sql, values))
-
-    def take(self) -> tuple[Statement, ...]:
-        taken = tuple(self.statements)
-        self.statements.clear()
-        return taken
-
-
-@dataclass(slots=True)
 class Workload:
     """The generator of one database's history."""
 
@@ -79,25 +52,27 @@ class Workload:
     seed: int
     tables: dict[str, Table] = field(init=False)
     random: Random = field(init=False)
+    rows: Rows = field(init=False)
     schema_changes: SchemaChanges = field(init=False)
-    _held: _Open | None = None
+    _held: Open | None = None
 
     def __post_init__(self) -> None:
         self.tables = make_tables(self.engine)
         self.random = Random(f"{self.seed} {self.engine}")
+        self.rows = Rows(self.random)
         self.schema_changes = SchemaChanges(self.engine, self.random)
 
     def opening(self) -> Iterator[Step]:
         """The accounts with their balances, and some rows in every table."""
-        opened = _Open()
+        opened = Open()
         for name in ACCOUNTS:
             for number in range(ACCOUNT_ROWS):
-                self._insert_into(opened, self.tables[name], number, (OPENING_BALANCE,))
+                self.rows.insert_into(opened, self.tables[name], number, (OPENING_BALANCE,))
         yield self._ended("accounts", opened)
         for table in self._keyed():
-            opened = _Open()
+            opened = Open()
             for _ in range(_ROWS_BEFORE):
-                self._insert(opened, table)
+                self.rows.insert(opened, table)
             yield self._ended("rows", opened)
 
     def steps(self) -> Iterator[Step]:
@@ -131,8 +106,8 @@ class Workload:
     def closing(self) -> Iterator[Step]:
         """One change in each table."""
         for table in self._keyed():
-            opened = _Open()
-            self._insert(opened, table)
+            opened = Open()
+            self.rows.insert(opened, table)
             yield self._ended("closing", opened)
 
     def _keyed(self) -> list[Table]:
@@ -144,24 +119,24 @@ class Workload:
     # Transactions
 
     def _mixed(self) -> Step:
-        opened = _Open()
+        opened = Open()
         for _ in range(self.random.randrange(1, 6)):
-            self._change(opened, self.random.choice(self._keyed()))
+            self.rows.change(opened, self.random.choice(self._keyed()))
         return self._ended("mixed", opened)
 
     def _several_of_one_key(self) -> Step:
-        opened, table = _Open(), self.random.choice(self._keyed())
-        number = self._insert(opened, table)
+        opened, table = Open(), self.random.choice(self._keyed())
+        number = self.rows.insert(opened, table)
         for _ in range(self.random.randrange(1, 4)):
-            self._update(opened, table, number)
+            self.rows.update(opened, table, number)
         if self.random.random() < 0.5:
-            self._delete(opened, table, number)
+            self.rows.delete(opened, table, number)
             if self.random.random() < 0.5:
-                self._insert_into(opened, table, number)
+                self.rows.insert_into(opened, table, number)
         return self._ended("one key", opened)
 
     def _transfer(self) -> Step:
-        opened = _Open()
+        opened = Open()
         for _ in range(self.random.randrange(1, 3)):
             amount = self.random.randrange(1, 100)
             for name, sign in zip(ACCOUNTS, "-+", strict=True):
@@ -171,13 +146,13 @@ class Workload:
         return self._ended("transfer", opened)
 
     def _bag(self) -> Step:
-        opened, table = _Open(), self.tables[BAG]
+        opened, table = Open(), self.tables[BAG]
         tags = sorted(table.bag)
         names = ", ".join(table.columns)
         if not tags or self.random.random() < 0.6:
             tag = self.random.choice(tags) if tags and self.random.random() < 0.3 else table.made
             table.made += 1
-            values = (tag, *(self._value(table, name) for name in list(table.columns)[1:]))
+            values = (tag, *(self.rows.value(table, name) for name in list(table.columns)[1:]))
             copies = self.random.choice((1, 1, 2, 3))
             for _ in range(copies):
                 opened.run(f"INSERT INTO {BAG} ({names}) VALUES (%s, %s, %s, %s)", *values)
@@ -195,8 +170,8 @@ class Workload:
         return self._ended("bag", opened)
 
     def _no_change(self) -> Step:
-        opened, table = _Open(), self.random.choice(self._keyed())
-        number = self._any(table)
+        opened, table = Open(), self.random.choice(self._keyed())
+        number = self.rows.any_of(table)
         if number is not None:
             name = next(iter(table.columns))
             opened.run(
@@ -206,31 +181,31 @@ class Workload:
         return self._ended("no change", opened)
 
     def _rolled_back(self) -> Step:
-        opened = _Open()
+        opened = Open()
         for _ in range(self.random.randrange(1, 4)):
-            self._change(opened, self.random.choice(self._keyed()))
+            self.rows.change(opened, self.random.choice(self._keyed()))
         return self._undone("rolled back", opened)
 
     def _with_savepoint(self) -> Step:
-        opened = _Open()
-        self._change(opened, self.random.choice(self._keyed()))
+        opened = Open()
+        self.rows.change(opened, self.random.choice(self._keyed()))
         opened.run("SAVEPOINT here")
-        inner = _Open(opened.statements)
+        inner = Open(opened.statements)
         for _ in range(self.random.randrange(1, 4)):
-            self._change(inner, self.random.choice(self._keyed()))
+            self.rows.change(inner, self.random.choice(self._keyed()))
         opened.run("ROLLBACK TO SAVEPOINT here")
-        _take_back(inner)
-        self._change(opened, self.random.choice(self._keyed()))
+        inner.take_back()
+        self.rows.change(opened, self.random.choice(self._keyed()))
         return self._ended("savepoint", opened)
 
     def _held_step(self) -> Step:
         """Session 1 begins, goes on with or ends a transaction, over stable tables only."""
         if self._held is not None and self.random.random() < 0.4:
             return self._end_held()
-        held = self._held or _Open()
+        held = self._held or Open()
         self._held = held
         for _ in range(self.random.randrange(1, 3)):
-            self._change(held, self.random.choice(self._stable()))
+            self.rows.change(held, self.random.choice(self._stable()))
         for table, number in held.touched:
             table.locked.add(number)
         return Step("held", held.take(), None, 0, session=1)
@@ -241,154 +216,38 @@ class Workload:
         for table, number in held.touched:
             table.locked.discard(number)
         if self.random.random() < 0.2:
-            _take_back(held)
+            held.take_back()
             return Step("held, rolled back", held.take(), "rollback", 0, session=1)
         return Step("held", held.take(), "commit", held.changes, session=1)
 
     def _schema_change(self) -> Step:
         evolving = [table for table in self._keyed() if table.evolves]
         table = self.random.choice(evolving)
-        opened = _Open()
+        opened = Open()
         for sql in self.schema_changes.draw(table):
             opened.run(sql)
-        number = self._any(table)
+        number = self.rows.any_of(table)
         if number is not None:
-            self._update(opened, table, number)
-        self._insert(opened, table)
+            self.rows.update(opened, table, number)
+        self.rows.insert(opened, table)
         return self._ended("schema change", opened)
 
     def _truncate(self) -> Step:
-        opened = _Open()
+        opened = Open()
         table = self.random.choice([table for table in self._keyed() if table.evolves])
-        self._insert(opened, table)
+        self.rows.insert(opened, table)
         opened.run(f"TRUNCATE TABLE {table.name}")
         opened.changes += 1
         for number in list(table.live.numbers):
             table.live.remove(number)
             table.gone.append(number)
         for _ in range(self.random.randrange(4)):
-            self._insert(opened, table)
+            self.rows.insert(opened, table)
         return self._ended("truncate", opened)
 
-    # Changes of one row
-
-    def _change(self, opened: _Open, table: Table) -> None:
-        number = self._any(table)
-        kind = self.random.random()
-        if number is None or kind < 0.35:
-            self._insert(opened, table)
-        elif kind < 0.75:
-            self._update(opened, table, number)
-        elif kind < 0.85:
-            self._move(opened, table, number)
-        else:
-            self._delete(opened, table, number)
-
-    def _any(self, table: Table) -> int | None:
-        for _ in range(8):
-            if not len(table.live):
-                return None
-            number = self.random.choice(table.live.numbers)
-            if number not in table.locked:
-                return number
-        return None
-
-    def _new(self, table: Table) -> int:
-        """A row's number: mostly new, at times one that was there before."""
-        if table.gone and self.random.random() < 0.3:
-            place = self.random.randrange(len(table.gone))
-            number = table.gone[place]
-            if number not in table.locked:
-                table.gone[place] = table.gone[-1]
-                table.gone.pop()
-                return number
-        table.made += 1
-        return table.made
-
-    def _insert(self, opened: _Open, table: Table) -> int:
-        number = self._new(table)
-        self._insert_into(opened, table, number)
-        return number
-
-    def _insert_into(
-        self, opened: _Open, table: Table, number: int, given: tuple[object, ...] | None = None
-    ) -> None:
-        names = [
-            name
-            for name in table.columns
-            if name not in table.defaulted or self.random.random() < 0.5
-        ]
-        keys = [name for name, _, _ in table.key]
-        places = ["%s"] * len(keys) + [table.columns[name].bound for name in names]
-        values = given or tuple(self._value(table, name) for name in names)
-        opened.run(
-            f"INSERT INTO {table.name} ({', '.join(keys + names)}) VALUES ({', '.join(places)})",
-            *table.key_values(number),
-            *values,
-        )
-        self._born(opened, table, number)
-        opened.changes += 1
-
-    def _update(self, opened: _Open, table: Table, number: int) -> None:
-        names = self.random.sample(
-            list(table.columns), self.random.randrange(1, min(4, len(table.columns)) + 1)
-        )
-        sets = ", ".join(f"{name} = {table.columns[name].bound}" for name in names)
-        opened.run(
-            f"UPDATE {table.name} SET {sets} WHERE {table.where}",
-            *(self._value(table, name) for name in names),
-            *table.key_values(number),
-        )
-        opened.touched.append((table, number))
-        opened.changes += 1
-
-    def _move(self, opened: _Open, table: Table, number: int) -> None:
-        """Give the row another key."""
-        target = self._new(table)
-        sets = ", ".join(f"{name} = %s" for name, _, _ in table.key)
-        opened.run(
-            f"UPDATE {table.name} SET {sets} WHERE {table.where}",
-            *table.key_values(target),
-            *table.key_values(number),
-        )
-        self._gone(opened, table, number)
-        self._born(opened, table, target)
-        opened.changes += 1
-
-    def _delete(self, opened: _Open, table: Table, number: int) -> None:
-        opened.run(f"DELETE FROM {table.name} WHERE {table.where}", *table.key_values(number))
-        self._gone(opened, table, number)
-        opened.changes += 1
-
-    def _born(self, opened: _Open, table: Table, number: int) -> None:
-        table.live.add(number)
-        if number in table.gone:
-            table.gone.remove(number)
-        opened.touched.append((table, number))
-        opened.undo.append(partial(table.gone.append, number))
-        opened.undo.append(partial(table.live.remove, number))
-
-    def _gone(self, opened: _Open, table: Table, number: int) -> None:
-        table.live.remove(number)
-        table.gone.append(number)
-        opened.touched.append((table, number))
-        opened.undo.append(partial(table.live.add, number))
-        opened.undo.append(partial(table.gone.remove, number))
-
-    def _value(self, table: Table, name: str) -> object:
-        if name in table.defaulted or self.random.random() >= _NULL_SHARE:
-            return table.columns[name].draw(self.random)
-        return None
-
-    def _ended(self, kind: str, opened: _Open) -> Step:
+    def _ended(self, kind: str, opened: Open) -> Step:
         return Step(kind, opened.take(), "commit", opened.changes)
 
-    def _undone(self, kind: str, opened: _Open) -> Step:
-        _take_back(opened)
+    def _undone(self, kind: str, opened: Open) -> Step:
+        opened.take_back()
         return Step(kind, opened.take(), "rollback", 0)
-
-
-def _take_back(opened: _Open) -> None:
-    for undo in reversed(opened.undo):
-        undo()
-    opened.undo.clear()
