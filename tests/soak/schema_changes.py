@@ -11,7 +11,7 @@ from tests.soak.columns import ColumnType, choice, texts, whole
 from tests.soak.tables import TYPES, Table, widened
 
 # A column that was dropped stays in silver, so that a table only grows.
-_MOST_ADDED = 12
+_MOST_ADDED = 8
 
 
 @dataclass(slots=True)

@@ -86,7 +86,7 @@ class Workload:
             self._rolled_back: 12,
             self._with_savepoint: 12,
             self._held_step: 42,
-            self._schema_change: 6,
+            self._schema_change: 3,
             self._truncate: 1,
         }
         while True:
