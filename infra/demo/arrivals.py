@@ -6,7 +6,6 @@ each other: rows with large values may follow the END of their transaction by ma
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -28,7 +27,10 @@ class Arrivals:
 
     source: SourceConfig
     ended: set[str] = field(default_factory=set)
-    _missing: Counter[tuple[str, str]] = field(default_factory=Counter)
+    # By transaction and data collection; a connector that was killed repeats END and events.
+    _counted: dict[tuple[str, str], int] = field(default_factory=dict)
+    _come: dict[tuple[str, str], set[object]] = field(default_factory=dict)
+    _missing: set[tuple[str, str]] = field(default_factory=set)
     _half_read: set[str] = field(default_factory=set)
 
     def add(self, topic: str, payload: Payload) -> None:
@@ -41,7 +43,7 @@ class Arrivals:
     @property
     def is_complete(self) -> bool:
         """Whether every event that an END counts is there, and no table is read in part."""
-        return not self._half_read and not any(count > 0 for count in self._missing.values())
+        return not self._half_read and not self._missing
 
     def transaction_of(self, payload: Payload) -> str | None:
         """The id of an event's transaction, as BEGIN and END compare; None outside of one."""
@@ -55,7 +57,9 @@ class Arrivals:
         self.ended.add(transaction)
         collections = payload.get("data_collections")
         for entry in collections if isinstance(collections, list) else []:
-            self._count((transaction, entry["data_collection"]), int(entry["event_count"]))
+            at = (transaction, str(entry["data_collection"]))
+            self._counted[at] = int(entry["event_count"])
+            self._weigh(at)
 
     def _add_event(self, topic: str, payload: Payload) -> None:
         block = payload.get("source")
@@ -66,13 +70,19 @@ class Arrivals:
         transaction = self.transaction_of(payload)
         if transaction is not None:
             parts = CONNECTORS[self.source.connector].collection_parts
-            self._count((transaction, ".".join(str(source.get(part)) for part in parts)), -1)
+            at = (transaction, ".".join(str(source.get(part)) for part in parts))
+            self._come.setdefault(at, set()).add(_order(payload))
+            self._weigh(at)
 
-    def _count(self, key: tuple[str, str], number: int) -> None:
-        self._missing[key] += number
-        if not self._missing[key]:
-            del self._missing[key]
+    def _weigh(self, at: tuple[str, str]) -> None:
+        lacks = len(self._come.get(at, ())) < self._counted.get(at, 0)
+        (self._missing.add if lacks else self._missing.discard)(at)
 
     def _id(self, text: object) -> str:
         separator = CONNECTORS[self.source.connector].transaction_separator
         return str(text) if separator is None else str(text).partition(separator)[0]
+
+
+def _order(payload: Payload) -> object:
+    block = payload.get("transaction")
+    return block.get("total_order") if isinstance(block, Mapping) else None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from pyiceberg.catalog import Catalog
@@ -49,9 +49,24 @@ class TableComparison:
 
 
 def compare_source(
-    source: SourceConfig, database: Database, catalog: Catalog, cut: CutRow | None
+    source: SourceConfig,
+    database: Database,
+    catalog: Catalog,
+    cut: CutRow | None,
+    *,
+    only: Collection[str] | None = None,
+    dropped: Mapping[str, Collection[str]] | None = None,
 ) -> tuple[TableComparison, ...]:
-    """Compare every table of a source; without a cut nothing is equal."""
+    """Compare every table of a source; without a cut nothing is equal.
+
+    Args:
+        source: The source.
+        database: Where its rows are.
+        catalog: Where silver is.
+        cut: The published cut that is compared.
+        only: Names of tables in the database; None compares all.
+        dropped: Columns that the source has dropped and silver keeps, by table.
+    """
     tables = source_tables(source, database)
     names = silver_names(
         (table.identity for table in tables),
@@ -67,8 +82,10 @@ def compare_source(
             source_rows(database, table),
             f"{silver_namespace(source.name)}.{names[table.identity]}",
             (catalog, found, excluded),
+            (dropped or {}).get(table.identity.table, ()),
         )
         for table in tables
+        if only is None or table.identity.table in only
     )
 
 
@@ -78,6 +95,7 @@ def _compare_table(
     expected: list[Row],
     silver: str,
     cut: tuple[Catalog, Mapping[str, int], Mapping[str, object]],
+    dropped: Collection[str],
 ) -> TableComparison:
     catalog, snapshots, excluded = cut
     if silver not in snapshots:
@@ -85,7 +103,7 @@ def _compare_table(
         return TableComparison(title, silver, len(expected), None, 1, (reason,))
     columns, actual = _silver_rows(catalog, silver, snapshots[silver], table)
     wrong = [
-        *_column_differences(table, columns),
+        *_column_differences(table, [name for name in columns if name not in dropped]),
         *row_differences(table.key, expected, actual),
         *([f"excluded: {excluded[silver]}"] if silver in excluded else []),
     ]
@@ -119,10 +137,12 @@ def row_differences(key: tuple[str, ...], expected: list[Row], actual: list[Row]
     """Every key that differs, as a sentence that names it.
 
     Args:
-        key: The key's columns.
+        key: The key's columns; without any, equal rows are counted.
         expected: The database's rows, in canonical form.
         actual: Silver's.
     """
+    if not key:
+        return _bag_differences(expected, actual)
     by_key = {_key(row, key): row for row in expected}
     counts = Counter(_key(row, key) for row in actual)
     found = {_key(row, key): row for row in actual}
@@ -132,6 +152,26 @@ def row_differences(key: tuple[str, ...], expected: list[Row], actual: list[Row]
     for k in by_key.keys() & found.keys():
         wrong += _value_differences(_show(key, k), by_key[k], found[k])
     return sorted(wrong)
+
+
+def _bag_differences(expected: list[Row], actual: list[Row]) -> list[str]:
+    # Their `repr`, since JSON cannot be hashed; it is sorted, since JSON objects have no order.
+    wanted, found = (Counter(_row_text(row) for row in rows) for rows in (expected, actual))
+    return sorted(
+        f"{_short(text)}: {found[text]} rows in silver, {wanted[text]} in the source"
+        for text in wanted.keys() | found.keys()
+        if wanted[text] != found[text]
+    )
+
+
+def _row_text(row: Row) -> str:
+    return ", ".join(f"{name}={_sorted(value)!r}" for name, value in sorted(row.items()))
+
+
+def _sorted(value: Canonical) -> Canonical:
+    if isinstance(value, Mapping):
+        return {name: _sorted(value[name]) for name in sorted(value)}
+    return [_sorted(item) for item in value] if isinstance(value, list) else value
 
 
 def _value_differences(key: str, expected: Row, actual: Row) -> list[str]:

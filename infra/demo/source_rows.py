@@ -6,15 +6,28 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from infra.clients import connection, query
-from infra.demo.canonical import MYSQL_KINDS, POSTGRESQL_KINDS, Canonical, canonical
+from infra.demo.canonical import MYSQL_KINDS, Canonical, canonical, postgresql_kind
 from infra.sources import SAMPLE_SOURCES, Database, Engine
 from lakehouse.config import SourceConfig
 from lakehouse.names import TableIdentity
 
 Row = Mapping[str, Canonical]
 
-# Types that have a text form of their own, which is what Debezium sends.
-_AS_TEXT = ("interval", "json", "text")
+# What is read of a column that its client would give in another form.
+_BINLOG_EXPRESSIONS = {"bits": "{} + 0", "geometry": "ST_AsBinary({})"}
+_EXPRESSIONS = {
+    Engine.POSTGRESQL: {
+        **dict.fromkeys(
+            ("bits", "interval", "json", "network", "point", "shape", "text", "zoned_time"),
+            "{}::text",
+        ),
+        **dict.fromkeys(("array text", "array json", "array network"), "{}::text[]"),
+        "hstore": "hstore_to_json({})::text",
+        "money": "{}::numeric",
+    },
+    Engine.MYSQL: _BINLOG_EXPRESSIONS,
+    Engine.MARIADB: _BINLOG_EXPRESSIONS,
+}
 _SESSION = {
     Engine.POSTGRESQL: "SET intervalstyle = 'iso_8601'",
     Engine.MYSQL: "SET time_zone = '+00:00'",
@@ -49,12 +62,12 @@ def source_tables(source: SourceConfig, database: Database) -> tuple[SourceTable
     """The tables whose rows become silver, sorted: control tables are none of them."""
     is_postgresql = database.engine is Engine.POSTGRESQL
     schema = SAMPLE_SOURCES[database.database].captured_schema
-    kinds = POSTGRESQL_KINDS if is_postgresql else MYSQL_KINDS
+    kind_of = postgresql_kind if is_postgresql else lambda name: MYSQL_KINDS.get(name, "text")
     sql = _COLUMNS.format(type_column="udt_name" if is_postgresql else "data_type")
     columns: dict[str, dict[str, str]] = {}
     keys: dict[str, list[str]] = {}
     for table, column, type_name, position in query(database, sql, [schema]):
-        columns.setdefault(str(table), {})[str(column)] = kinds.get(str(type_name), "text")
+        columns.setdefault(str(table), {})[str(column)] = kind_of(str(type_name))
         if position is not None:
             keys.setdefault(str(table), []).append(str(column))
     found = (
@@ -92,9 +105,7 @@ def _identity(database: Database, schema: str, table: str) -> TableIdentity:
 
 
 def _expression(database: Database, column: str, kind: str) -> str:
-    name = _quoted(database, column)
-    as_text = database.engine is Engine.POSTGRESQL and kind in _AS_TEXT
-    return f"{name}::text" if as_text else name
+    return _EXPRESSIONS[database.engine].get(kind, "{}").format(_quoted(database, column))
 
 
 def _quoted(database: Database, name: str) -> str:

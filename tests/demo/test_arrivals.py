@@ -11,7 +11,8 @@ TOPICS = {"orders": "shop.public.orders", "items": "shop.public.items"}
 
 
 def event(table: str, transaction: str | None, op: str = "c", snapshot: str = "false"):
-    block = None if transaction is None else {"id": transaction}
+    order = None if transaction is None else int(transaction.partition(":")[2])
+    block = None if transaction is None else {"id": transaction, "total_order": order}
     source = {"schema": "public", "table": table, "snapshot": snapshot}
     return TOPICS[table], {"op": op, "source": source, "transaction": block}
 
@@ -45,6 +46,13 @@ def test_what_comes_twice_is_not_taken_for_what_is_missing(arrivals):
     arrivals.add(*event("orders", "7:100"))
     arrivals.add(*end("7:120", orders=1, items=1))
     assert not arrivals.is_complete
+
+
+def test_an_end_that_a_killed_connector_repeats_asks_for_nothing_more(arrivals):
+    arrivals.add(*event("orders", "7:100"))
+    arrivals.add(*end("7:120", orders=1))
+    arrivals.add(*end("7:120", orders=1))
+    assert arrivals.is_complete
 
 
 def test_a_table_is_read_in_part_until_its_last_row(arrivals):

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from infra.demo.canonical import MYSQL_KINDS, POSTGRESQL_KINDS, canonical
+from infra.demo.canonical import MYSQL_KINDS, POSTGRESQL_KINDS, canonical, postgresql_kind
 
 PARIS = timezone(timedelta(hours=2))
 
@@ -36,7 +36,28 @@ EQUAL = [
     ("interval", "P1M2DT-4H-0.5S", "P0Y1M2DT-4H0M-0.5S", ""),
     ("interval", "P1Y2M", "P0Y14M0DT0H0M0S", ""),
     ("json", '{"b": 1.50, "a": [1, null]}', '{"a":[1,null],"b":1.5}', ""),
-    ("array", ["new", "with, comma", None], ["new", "with, comma", None], ""),
+    ("array text", ["new", "with, comma", None], ["new", "with, comma", None], ""),
+    ("array decimal", [Decimal("1.5"), None], [Decimal("1.50"), None], ""),
+    ("array integer", [[1, 2], [None]], [[1, 2], [None]], ""),
+    ("double", float("nan"), float("nan"), ""),
+    ("double", 0.0, -0.0, ""),
+    ("money", Decimal("-1234.50"), Decimal("-1234.5"), ""),
+    ("zoned_time", "12:30:00.5+02", "10:30:00.5Z", ""),
+    ("zoned_time", "01:00:00+02", "23:00:00Z", ""),
+    ("binlog_json", '{"a": 0.0000001}', '{"a": 1e-7}', ""),
+    ("hstore", '{"a": null, "b": "1"}', '{"b":"1","a":null}', ""),
+    ("bits", "100000000", b"\x00\x01", ""),
+    ("bits", "0001", b"\x01", ""),
+    ("bits", 2**63, bytes(7) + b"\x80", ""),
+    ("bits", "1", True, ""),
+    ("point", "(1.5,-2)", {"x": 1.5, "y": -2.0, "wkb": None, "srid": None}, ""),
+    ("geometry", b"\x01\x02", {"wkb": b"\x01\x02", "srid": None}, ""),
+    ("network", "10.0.0.1/32", "10.0.0.1", ""),
+    ("network", "2001:db8::1/128", "2001:db8::1", ""),
+    ("network", "10.0.0.0/8", "10.0.0.0/8", ""),
+    ("shape", "<(1,2e20),-3.5>", b"<(1.0,2.0E20),-3.5>", ""),
+    ("text", "'fat' & 'rat'", b"'fat' & 'rat'", ""),
+    ("char", "ab    ", "ab    ", ""),
     ("text", "paid", "paid", ""),
     ("text", None, None, ""),
 ]
@@ -47,7 +68,16 @@ DIFFERENT = [
     ("text", " a", "a"),
     ("json", '{"a": 1}', '{"a": "1"}'),
     ("interval", "P30D", "P1M"),
-    ("array", ["a,b"], ["a", "b"]),
+    ("array text", ["a,b"], ["a", "b"]),
+    ("array integer", [1, None], [1]),
+    ("binlog_json", '{"a": 9007199254740993}', '{"a": 9007199254740992}'),
+    ("json", '{"a": 0.1}', '{"a": 0.1000000000000000055511151231257827}'),
+    ("bits", "10", b"\x01"),
+    ("zoned_time", "12:30:00+02", "12:30:00Z"),
+    ("network", "10.0.0.1", "10.0.0.1/16"),
+    ("shape", "[(1,2),(3,4)]", b"((1.0,2.0),(3.0,4.0))"),
+    ("shape", "(3,4),(1,2)", b"(3.0,4.0),(1.0,2.5)"),
+    ("char", "ab    ", "ab"),
 ]
 
 
@@ -62,7 +92,14 @@ def test_another_value_has_another_form(kind, source, silver):
 
 
 @pytest.mark.parametrize(
-    ("kind", "value"), [("bytes", "text"), ("interval", "1 day"), ("time", "06:30"), ("array", "a")]
+    ("kind", "value"),
+    [
+        ("bytes", "text"),
+        ("interval", "1 day"),
+        ("time", "06:30"),
+        ("array text", "a"),
+        ("zoned_time", "06:30:00"),
+    ],
 )
 def test_a_value_of_another_kind_is_refused_with_the_value(kind, value):
     with pytest.raises(ValueError, match=value):
@@ -72,3 +109,8 @@ def test_a_value_of_another_kind_is_refused_with_the_value(kind, value):
 def test_every_kind_of_the_databases_is_compared_at_least_once():
     kinds = {kind for kind, *_ in EQUAL}
     assert {*POSTGRESQL_KINDS.values(), *MYSQL_KINDS.values()} <= kinds
+
+
+def test_an_array_of_postgresql_has_the_kind_of_its_elements():
+    assert postgresql_kind("_numeric") == "array decimal"
+    assert postgresql_kind("_some_enum") == "array text"

@@ -43,3 +43,10 @@ def test_a_difference_names_key_and_values(silver, difference):
 def test_long_values_are_cut_off_in_the_sentence():
     [difference] = row_differences(("id",), [{"id": 1, "x": "y" * 500}], [{"id": 1, "x": None}])
     assert len(difference) < 120
+
+
+def test_without_a_key_equal_rows_are_counted():
+    expected = [{"a": 1, "j": {"x": 1, "y": [2]}}, {"a": 1, "j": {"y": [2], "x": 1}}]
+    assert row_differences((), expected, list(reversed(expected))) == []
+    [difference] = row_differences((), expected, expected[:1])
+    assert difference.endswith("1 rows in silver, 2 in the source")

@@ -19,6 +19,7 @@ from lakehouse.spark.sql import literal
 INT = ValueType(Kind.CAST, "int")
 TEXT = ValueType(Kind.CAST, "string")
 MICROS = ValueType(Kind.MICROS, "timestamp_ntz")
+ZONED = ValueType(Kind.ZONED, "timestamp")
 DECIMAL = ValueType(Kind.DECIMAL, "decimal(38,2)", 2)
 VARIABLE = ValueType(Kind.VARIABLE_DECIMAL, "string")
 
@@ -59,7 +60,7 @@ CASES = [
     (MICROS, "253402300799999999", datetime.fromisoformat("9999-12-31T23:59:59.999999")),
     (MICROS, "253402300800000000", None),
     (
-        ValueType(Kind.ZONED, "timestamp"),
+        ZONED,
         "2026-02-28T12:00:00.000001Z",
         datetime(2026, 2, 28, 12, 0, 0, 1, tzinfo=UTC),
     ),
@@ -71,6 +72,13 @@ CASES = [
     (DECIMAL, "", None),
     (ValueType(Kind.DECIMAL, "decimal(5,2)", 2), unscaled(100_000), None),
     (ValueType(Kind.DECIMAL, "string", 40), unscaled(-15), "-0." + "0" * 38 + "15"),
+    (ValueType(Kind.DECIMAL, "string", 30), unscaled(-(10**64) - 7), f"-1{'0' * 34}.{'0' * 29}7"),
+    (ValueType(Kind.DECIMAL, "string", 0), unscaled(-(2**4095)), str(-(2**4095))),
+    (ValueType(Kind.DECIMAL, "string", 0), unscaled(2**20000), None),
+    (ZONED, "9999-12-31T23:59:59.999999Z", datetime(9999, 12, 31, 23, 59, 59, 999999, tzinfo=UTC)),
+    (ZONED, "+10000-01-01T00:00:00.000000Z", None),
+    (ZONED, "-0043-03-15T00:00:00.000000Z", None),
+    (ZONED, "infinity", None),
     (VARIABLE, variable(-12345, 3), "-12.345"),
     (VARIABLE, variable(12, -3), "12000"),
     (VARIABLE, variable(5, 0), "5"),
@@ -80,6 +88,12 @@ CASES = [
     (array(array(INT)), "[[1],[2,3]]", [[1], [2, 3]]),
     (array(MICROS), "[1]", [datetime.fromisoformat("1970-01-01T00:00:00.000001")]),
     (array(INT), "no array", None),
+    (array(INT), '[1,null,"x"]', None),
+    (array(ValueType(Kind.DAYS, "date")), "[-622191234]", None),
+    (array(array(INT)), '[[1],["x"]]', None),
+    (array(ValueType(Kind.CAST, "double")), "[null,1.5]", [None, 1.5]),
+    (ValueType(Kind.MAP, "map<string,int>", element=INT), '{"a":"x"}', None),
+    (ValueType(Kind.STRUCT, "struct<x:int>", fields=(("x", INT),)), '{"x":"y"}', None),
     (
         ValueType(Kind.MAP, "map<string,int>", element=INT),
         '{"a":1,"b":null}',
@@ -141,7 +155,7 @@ def test_each_kind_of_token_decodes_to_its_value(spark: SparkSession, *, generat
 @settings(max_examples=10, deadline=None, derandomize=True)
 @given(
     st.lists(
-        st.tuples(st.integers(1 - 10**38, 10**38 - 1), st.integers(-6, 40)),
+        st.tuples(st.integers(1 - 10**80, 10**80 - 1), st.integers(-6, 40)),
         min_size=20,
         max_size=30,
     )

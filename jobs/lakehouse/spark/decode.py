@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from lakehouse.names import quote_ident
 from lakehouse.plan.masks import REDACTED_TEXT
 from lakehouse.plan.types import Kind, ValueType
+from lakehouse.spark.long_decimals import MOST_HEX_DIGITS, decimal_digits
 from lakehouse.spark.sql import literal
 
 # What the secret makes of HMAC's two constants: columns of each row that has hashed values.
@@ -61,19 +62,41 @@ def _timestamp(micros: str) -> str:
 
 
 def _zoned(token: str, _: ValueType) -> str:
-    return f"try_cast({token} AS timestamp)"
+    inside = "moment BETWEEN TIMESTAMP'0001-01-01 00:00:00Z' "
+    inside += "AND TIMESTAMP'9999-12-31 23:59:59.999999Z'"
+    return _let("moment", f"try_cast({token} AS timestamp)", f"if({inside}, moment, NULL)")
 
 
 def _decimal(token: str, kind: ValueType) -> str:
-    number = unscaled(f"try_to_binary({token}, 'base64')")
-    text = _let("number", number, _with_point("number", str(kind.scale)))
-    return text if kind.spark == "string" else f"try_cast({text} AS {kind.spark})"
+    number = f"try_to_binary({token}, 'base64')"
+    if kind.spark == "string":
+        return _long_decimal(number, str(kind.scale))
+    text = _let(
+        "number", unscaled(number), _with_point(*_sign_and_digits("number"), str(kind.scale))
+    )
+    return f"try_cast({text} AS {kind.spark})"
 
 
 def _variable_decimal(token: str, _: ValueType) -> str:
-    number = unscaled("try_to_binary(parts.value, 'base64')")
-    text = _let("number", number, _with_point("number", "parts.scale"))
+    text = _long_decimal("try_to_binary(parts.value, 'base64')", "parts.scale")
     return _let("parts", f"from_json({token}, 'scale int, value string')", text)
+
+
+def _long_decimal(number: str, scale: str) -> str:
+    """A number of any length as text; most have a length for which there is a quicker way."""
+    short = _let("number", unscaled(number), _with_point(*_sign_and_digits("number"), scale))
+    sign = "if(substring(hexa, 1, 1) >= '8', '-', '')"
+    inverted = f"translate(hexa, '{_DIGITS}', '{_DIGITS[::-1]}')"
+    magnitude = f"if({sign} = '-', {inverted}, hexa)"
+    digits = _let("m", magnitude, decimal_digits("m", f"{sign} = '-'"))
+    long = _with_point(sign, digits, scale)
+    fits = f"length(hexa) BETWEEN {_HEX_DIGITS + 1} AND {MOST_HEX_DIGITS}"
+    return f"coalesce({short}, {_let('hexa', f'hex({number})', f'if({fits}, {long}, NULL)')})"
+
+
+def _sign_and_digits(number: str) -> tuple[str, str]:
+    # Spark's abs() of a decimal rounds to 34 digits, so the sign goes as text.
+    return f"if({number} < 0, '-', '')", f"translate(CAST({number} AS string), '-', '')"
 
 
 def unscaled(number: str) -> str:
@@ -103,17 +126,16 @@ def _whole(text: str) -> str:
     return f"CAST({text} AS decimal(38,0))"
 
 
-def _with_point(number: str, scale: str) -> str:
-    # Spark's abs() of a decimal rounds to 34 digits, so the sign goes as text.
+def _with_point(sign: str, digits: str, scale: str) -> str:
     length = f"greatest(length(d), greatest({scale}, 0) + 1)"
     text = (
-        f"concat(if({number} < 0, '-', ''), "
+        f"concat({sign}, "
         f"substring(p, 1, length(p) - greatest({scale}, 0)), "
         f"if({scale} < 0, repeat('0', -({scale})), ''), "
         f"if({scale} > 0, concat('.', right(p, greatest({scale}, 0))), ''))"
     )
     padded = _let("p", f"lpad(d, {length}, '0')", text)
-    return _let("d", f"translate(CAST({number} AS string), '-', '')", padded)
+    return _let("d", digits, padded)
 
 
 def _let(name: str, value: str, body: str) -> str:
@@ -123,22 +145,37 @@ def _let(name: str, value: str, body: str) -> str:
 
 def _array(token: str, kind: ValueType) -> str:
     tokens = f"try_variant_get(try_parse_json({token}), '$', 'array<string>')"
-    return f"transform({tokens}, item -> {decode('item', _inner(kind))})"
+    return _let("sent", tokens, _all_or_none("sent", _elements("sent", kind)))
 
 
 def _map(token: str, kind: ValueType) -> str:
     tokens = f"try_variant_get(try_parse_json({token}), '$', 'map<string,string>')"
-    return f"transform_values({tokens}, (name, item) -> {decode('item', _inner(kind))})"
+    values = f"transform_values(sent, (name, item) -> {decode('item', _inner(kind))})"
+    found = _all_or_none("map_values(sent)", "map_values(got)", "got")
+    return _let("sent", tokens, _let("got", values, found))
+
+
+def _elements(tokens: str, kind: ValueType) -> str:
+    return f"transform({tokens}, item -> {decode('item', _inner(kind))})"
+
+
+def _all_or_none(tokens: str, values: str, whole: str = "found") -> str:
+    """The values, or NULL when one of them could not be decoded: it would look like a null."""
+    lost = f"size(filter(found, v -> v IS NULL)) > size(filter({tokens}, v -> v IS NULL))"
+    return _let("found", values, f"if({lost}, NULL, {whole})")
 
 
 def _struct(token: str, kind: ValueType) -> str:
     inner = ",".join(f"{quote_ident(name)}:string" for name, _ in kind.fields)
     tokens = f"try_variant_get(try_parse_json({token}), '$', {literal(f'struct<{inner}>')})"
+    names = [quote_ident(name) for name, _ in kind.fields]
     values = ", ".join(
         f"{literal(name)}, {decode(f'fields.{quote_ident(name)}', part)}"
         for name, part in kind.fields
     )
-    return _let("fields", tokens, f"if(fields IS NOT NULL, named_struct({values}), NULL)")
+    lost = " OR ".join(f"(got.{name} IS NULL AND fields.{name} IS NOT NULL)" for name in names)
+    got = _let("got", f"named_struct({values})", f"if({lost or 'false'}, NULL, got)")
+    return _let("fields", tokens, f"if(fields IS NOT NULL, {got}, NULL)")
 
 
 def _hashed(token: str, kind: ValueType) -> str:
