@@ -91,7 +91,9 @@ def plan_table(
         facts: What is known of the table.
         rules: Where its key comes from.
     """
-    candidates = _versions(groups, schemas)
+    # Truncates alone do not tell a new table's key, and there is no row yet that they remove.
+    is_known = facts.stored or any(group.rows for group in groups)
+    candidates = _versions(groups, schemas) if is_known else []
     key = _table_key(candidates, facts.key, rules.configured)
     versions: list[Version] = []
     hold, limits = "", {}
