@@ -15,6 +15,9 @@ State = tuple[dict[int, Row], ...]
 TABLES = ("orders", "items", "notes")
 # Few keys, so that they meet often; as text they are in another order than as numbers.
 KEYS = (9, 10, 2)
+# Further lives in the same tables have their own keys, so far apart.
+SPAN, MAX_LIVES = 100, 64
+_ALL_KEYS = tuple(key + SPAN * life for life in range(MAX_LIVES) for key in KEYS)
 KINDS = ("write", "write", "write", "swell", "remove", "move", "move", "truncate")
 VALUES = 4
 # What a digit of an operation chooses: the first ones more often, so that changes meet.
@@ -37,7 +40,7 @@ class Change:
     def keys(self) -> set[tuple[int, int]]:
         """Table and key of each row that it touches; a truncate touches all rows."""
         if self.kind == "t":
-            return {(self.table, key) for key in KEYS}
+            return {(self.table, key) for key in _ALL_KEYS}
         return {(self.table, int(str(row["id"]))) for row in (self.before, self.after) if row}
 
 
@@ -69,14 +72,15 @@ class Database:
         added, self.noted[table] = not self.noted[table], True
         return added
 
-    def transact(self, operations: Sequence[int]) -> Transaction:
-        """Execute one transaction."""
-        kind, table, *_ = _decode(operations[0])
+    def transact(self, operations: Sequence[int], life: int = 0) -> Transaction:
+        """Execute one transaction of a life; only the first one truncates, for all."""
+        decoded = [_decode(number, life) for number in operations]
+        kind, table, *_ = decoded[0]
         alone = kind == "truncate" and self.truncate in ("ddl", "text")
         changes = (
             [self._truncate(table)]
             if alone
-            else [change for number in operations for change in self._execute(*_decode(number))]
+            else [change for operation in decoded for change in self._execute(*operation)]
         )
         state = tuple(dict(rows) for rows in self.tables)
         ddl = "truncate" if alone else ""
@@ -132,9 +136,11 @@ def net_changes(transaction: Transaction, earlier: State) -> tuple[Change, ...]:
     return (*deletes, *others)
 
 
-def _decode(number: int) -> tuple[str, int, int, int, int]:
+def _decode(number: int, life: int) -> tuple[str, int, int, int, int]:
     number, kind = divmod(number, len(KINDS))
     number, table = divmod(number, len(_TABLE_CHOICES))
     number, key = divmod(number, len(_KEY_CHOICES))
     value, other = divmod(number, len(_KEY_CHOICES))
-    return KINDS[kind], _TABLE_CHOICES[table], _KEY_CHOICES[key], _KEY_CHOICES[-1 - other], value
+    name = "remove" if life and KINDS[kind] == "truncate" else KINDS[kind]
+    first, second = (_KEY_CHOICES[at] + SPAN * life for at in (key, -1 - other))
+    return name, _TABLE_CHOICES[table], first, second, value

@@ -3,20 +3,20 @@
 A history is drawn as numbers and built without chance: a database executes transactions
 (`database.py`), its log places them (`logs.py`), the connector reads a source snapshot at some
 moment and streams the rest, reads chunks of an incremental snapshot, and restarts from earlier
-points (`events.py`, `wire.py`).
+points (`events.py`, `wire.py`). Several lives may share one database, log and connector: a pack.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from hypothesis import strategies as st
 from hypothesis.vendor.pretty import RepresentationPrinter
 
-from tests.property.database import OPERATIONS, State
+from tests.property.database import OPERATIONS, SPAN, State
 from tests.property.dialects import DIALECTS, Dialect
 from tests.property.events import Source
 from tests.property.recorder import MODIFIERS, Recorder
@@ -65,24 +65,44 @@ def histories(connector: str) -> st.SearchStrategy[History]:
 
 def build_history(dialect: Dialect, steps: Sequence[Step], settings: int) -> History:
     """The history that the numbers stand for."""
+    return build_pack(dialect, [steps], settings).whole
+
+
+@dataclass(frozen=True)
+class Pack:
+    """Lives of one database: what happened to all rows, and to those of each life alone."""
+
+    whole: History
+    lives: tuple[History, ...]
+
+
+def build_pack(dialect: Dialect, lives: Sequence[Sequence[Step]], settings: int) -> Pack:
+    """The lives that the numbers stand for; they take turns, a transaction each."""
+    turns = [
+        (life, step)
+        for number in range(max(map(len, lives)))
+        for life, steps in enumerate(lives)
+        for step in steps[number : number + 1]
+    ]
     settings, partitions = divmod(settings, 3)
     settings, full = divmod(settings, 2)
     settings, bare = divmod(settings, 2)
     unread, moment = divmod(settings, 4)
     known, moment = unread < 3 or not dialect.metadata, moment * dialect.metadata
-    moment = min(moment, len(steps) - 1)
-    recorder = Recorder(Source(dialect, partitions + 1, bool(full)), bare=bool(bare))
-    recorder.snapshot([operations for _, operations in steps[:moment]], rows=known)
-    for step in steps[moment:]:
-        recorder.step(*step)
+    moment = min(moment * len(lives), len(turns) - 1)
+    source = Source(dialect, partitions + 1, bool(full))
+    recorder = Recorder(source, bare=bool(bare))
+    recorder.snapshot([(life, step[1]) for life, step in turns[:moment]], rows=known)
+    for life, step in turns[moment:]:
+        recorder.step(*step, life)
     if not known:
         recorder.read_all()
     elif not bare:
         recorder.close()
+    messages, ends = send(recorder)
     # Where END comes late, the last one may not have been sent yet.
     states = recorder.states[:-1] if recorder.end else recorder.states
-    messages, ends = send(recorder)
-    return History(
+    whole = History(
         dialect.connector,
         messages,
         tuple(_truth(dialect, state) for state in states),
@@ -91,6 +111,20 @@ def build_history(dialect: Dialect, steps: Sequence[Step], settings: int) -> His
         recorder.framed,
         _rewritten(recorder),
     )
+    return Pack(whole, tuple(_alone(whole, life) for life in range(len(lives))))
+
+
+def _alone(whole: History, life: int) -> History:
+    return replace(whole, boundaries=tuple(rows_of(state, life) for state in whole.boundaries))
+
+
+def rows_of(state: Tables, life: int) -> Tables:
+    """The rows of one life; tables without any are left out."""
+    mine = {
+        table: {key: row for key, row in rows.items() if int(str(key[0])) // SPAN == life}
+        for table, rows in state.items()
+    }
+    return {table: rows for table, rows in mine.items() if rows}
 
 
 def _rewritten(recorder: Recorder) -> frozenset[object]:

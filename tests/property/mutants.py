@@ -4,6 +4,29 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tests.property.mutants_of_rows import (
+    BarrierOfAllTables,
+    ChangeScnAlone,
+    CommitScnAlone,
+    FirstColumnsOnly,
+    MarksOfMovesForgotten,
+    NoBarrier,
+    NullsKept,
+    OnePositionForTheTable,
+    ReadResurrects,
+    RedeliveryWithoutKey,
+    TombstonesDelete,
+)
+from tests.property.mutants_of_transactions import (
+    BeginIsEnough,
+    EndIsEnough,
+    HalfTransactions,
+    IdsWithLsn,
+    LaterTransactions,
+    PendingForgotten,
+    ProgressByTopic,
+    RepeatsCounted,
+)
 from tests.property.reference import UNAVAILABLE, Reference
 from tests.property.values import Event, Fields, Position, Row, Version
 from tests.support.archives import Message
@@ -116,24 +139,6 @@ class TruncateByPair(Reference):
         waiting[-1] = waiting[-1]._replace(level=waiting[-1].position)
 
 
-class HalfTransactions(Reference):
-    """Events are applied as they come."""
-
-    def ready(self, event: Event) -> bool:
-        self.whole.add(event.place[0])
-        return super().ready(event)
-
-
-class LaterTransactions(Reference):
-    """Each whole transaction is applied, also behind one that is not: no prefix."""
-
-    def release(self) -> None:
-        self.whole |= {
-            name for name, count in self.announced.items() if len(self.arrived[name]) >= count
-        }
-        super().release()
-
-
 class ReadByWholePosition(Reference):
     """An incremental `r` counts with all of its position, not with the commit part."""
 
@@ -179,5 +184,22 @@ MUTANTS = tuple(
         (TruncateByOffset, ("postgresql", "mysql", "ticdc")),
         (HalfTransactions, ("sqlserver", "oracle", "postgresql")),
         (LaterTransactions, ("db2", "postgresql")),
+        (EndIsEnough, ("postgresql",)),
+        (BeginIsEnough, ("postgresql",)),
+        (IdsWithLsn, ("postgresql",)),
+        (RepeatsCounted, ("postgresql",)),
+        (PendingForgotten, ("mysql",)),
+        (ProgressByTopic, ("mysql",)),
+        (MarksOfMovesForgotten, ("mariadb",)),
+        (ReadResurrects, ("db2",)),
+        (TombstonesDelete, ("sqlserver",)),
+        (NoBarrier, ("ticdc",)),
+        (BarrierOfAllTables, ("postgresql",)),
+        (NullsKept, ("mysql",)),
+        (FirstColumnsOnly, ("oracle",)),
+        (OnePositionForTheTable, ("sqlserver",)),
+        (RedeliveryWithoutKey, ("ticdc",)),
+        (ChangeScnAlone, ("oracle",)),
+        (CommitScnAlone, ("oracle",)),
     )
 )

@@ -52,11 +52,15 @@ class Restart:
 
 
 class Recorder:
-    """Builds the units; `bare`: older versions' fields, and where END comes late, no last one."""
+    """Builds the units; `bare`: older versions' fields, and where END comes late, no last one.
+
+    Several lives may take turns in one database, each with its own keys.
+    """
 
     def __init__(self, source: Source, *, bare: bool) -> None:
         self.source, self.dialect = source, source.dialect
         self.database = Database(self.dialect.truncate)
+        self.lives: list[int] = [-1]  # Whose step each unit is; the source snapshot is nobody's.
         self.log = self.dialect.log(bare=bare)
         self.units: list[list[Draft]] = []
         self.restarts: dict[int, Restart] = {}  # By the unit that is not sent whole.
@@ -67,13 +71,13 @@ class Recorder:
         self.framed = self.dialect.metadata
         self.shared = False
 
-    def snapshot(self, earlier: Sequence[Sequence[int]], *, rows: bool) -> None:
+    def snapshot(self, earlier: Sequence[tuple[int, Sequence[int]]], *, rows: bool) -> None:
         """The source snapshot, after transactions that nobody streamed; TiCDC has none.
 
         Without rows (snapshot.mode no_data) they come with the chunks of `read_all`.
         """
-        for operations in earlier:
-            self.log.place(self.database.transact(operations), Knobs())
+        for life, operations in earlier:
+            self.log.place(self.database.transact(operations, life), Knobs())
         state = tuple(dict(rows) for rows in self.database.tables)
         self.states.append(state)
         self.units.append([])
@@ -83,9 +87,10 @@ class Recorder:
             self.units[0] += self.source.tables(noted, self.stand)
             self.units[0] += self.source.snapshot(state, noted, self.stand) if rows else ()
 
-    def step(self, drawn: int, operations: Sequence[int]) -> None:
-        """One transaction, with what its modifier adds."""
+    def step(self, drawn: int, operations: Sequence[int], life: int = 0) -> None:
+        """One transaction of a life, with what its modifier adds."""
         modifier = Modifier.of(drawn)
+        self.lives.append(life)
         table = modifier.number % len(self.database.tables)
         altered = modifier.feature == "column" and self.database.add_column(table)
         transaction = self._transact(operations)
@@ -99,9 +104,9 @@ class Recorder:
         self.units.append(drafts)
         if modifier.feature == "restart":
             back, sent = divmod(modifier.number, 8)
-            unit = len(self.units) - 1
-            first, lost = 0 if back == 7 else max(1, unit - back), modifier.flags // 4
-            self.restarts[unit] = Restart(sent, first, lost if lost < 3 else None)
+            own = [unit for unit, of in enumerate(self.lives) if of == life]
+            first, lost = 0 if back == 7 else own[-1 - min(back, len(own) - 1)], modifier.flags // 4
+            self.restarts[own[-1]] = Restart(sent, first, lost if lost < 3 else None)
         self.states.append(transaction.state)
         self.transactions.append(transaction)
         self.stand = placed.fields[-1] if placed.fields else {}
@@ -130,7 +135,7 @@ class Recorder:
             self.end = None
 
     def _transact(self, operations: Sequence[int]) -> Transaction:
-        transaction = self.database.transact(operations)
+        transaction = self.database.transact(operations, self.lives[-1])
         if self.dialect.metadata:
             return transaction
         return replace(transaction, changes=net_changes(transaction, self.states[-1]))

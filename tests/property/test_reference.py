@@ -20,7 +20,7 @@ from tests.property.mutants import MUTANTS, TruncateByPair
 from tests.property.reference import Reference
 
 FACTOR = float(os.environ.get("LAKEHOUSE_SOAK_FACTOR", "1"))
-HISTORIES = int(750 * FACTOR)  # For each connector: 5,250 in all.
+HISTORIES = int(720 * FACTOR)  # For each connector: 5,040 in all.
 MUTANT_HISTORIES = 2000  # A mutant that survives so many shows that the laws are too weak.
 AT_ONCE = Plan(lagging=False, cuts=())
 FIXED = settings(

@@ -68,6 +68,11 @@ def test_a_truncate_has_no_key_and_says_nothing():
     assert plan(group(None, rows=0), group('["a"]', offset=1)).key == ("a",)
 
 
+def test_a_table_of_which_only_truncates_are_known_is_not_made():
+    assert plan(group(None, rows=0)).versions == ()
+    assert len(plan(group(None, rows=0), stored=("a",)).versions) == 1
+
+
 def test_the_order_of_a_stored_key_stays():
     assert plan(group('["a","b"]'), stored=("b", "a")).key == ("b", "a")
 

@@ -95,7 +95,9 @@ def plan_table(
         facts: What is known of the table.
         rules: Where its key comes from.
     """
-    candidates = _versions(groups, schemas, facts)
+    # Truncates alone do not tell a new table's key, and there is no row yet that they remove.
+    is_known = facts.stored or any(group.rows for group in groups)
+    candidates = _versions(groups, schemas, facts) if is_known else []
     configured = tuple(facts.renames.stored_names(rules.configured, "", facts.stored).values())
     key = _table_key(candidates, facts.key, configured)
     versions: list[Version] = []
