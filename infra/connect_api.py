@@ -83,6 +83,12 @@ class ConnectApi:
             trace=next((str(part["trace"]) for part in parts if part.get("trace")), ""),
         )
 
+    def offsets(self, name: str) -> tuple[dict[str, object], ...]:
+        """How far a connector has read, as it stores it itself; one for each of its partitions."""
+        found = self._call("GET", f"/connectors/{name}/offsets")
+        entries = found.get("offsets", []) if isinstance(found, dict) else []
+        return tuple(dict(entry["offset"] or {}) for entry in entries)
+
     def restart(self, name: str) -> None:
         """Restart the connector and its failed tasks."""
         self._call("POST", f"/connectors/{name}/restart?includeTasks=true&onlyFailed=true")

@@ -12,4 +12,4 @@ class StackError(LakehouseError):
 
 
 class NotReady(Exception):
-    """A server does not answer yet; the message says what it did instead. Never leaves infra."""
+    """A server does not answer yet; the message says what it did instead. No command shows it."""

@@ -119,14 +119,21 @@ class Bronze:
             spark: Used only when no snapshot of the ref carries them.
             ref: A branch or tag.
         """
+        recorded = self.recorded(ref)
+        return self._derived(spark, ref) if recorded is None else recorded
+
+    def recorded(self, ref: str = MAIN) -> LandedOffsets | None:
+        """The landed offsets as commits carry them; None where none does.
+
+        Args:
+            ref: A branch or tag.
+        """
         snapshot = None
         for snapshot in self._ancestors(ref):
             text = snapshot.summary.get(OFFSETS_PROPERTY) if snapshot.summary else None
             if text is not None:
                 return LandedOffsets.from_json(text)
-        if snapshot is None or _is_empty(snapshot):
-            return LandedOffsets()
-        return self._derived(spark, ref)
+        return LandedOffsets() if snapshot is None or _is_empty(snapshot) else None
 
     def counts(
         self, spark: SparkSession, branch: str, run_id: str, landed_at: datetime

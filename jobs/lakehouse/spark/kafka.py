@@ -25,7 +25,9 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # public, not in __all__
     AdminClient,
+    ConfigResource,
     OffsetSpec,
+    ResourceType,
 )
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -107,6 +109,17 @@ def read_topics(
     return KafkaTopics(
         existing, tuple(TopicBounds(topic, ids[topic], tuple(bounds[topic])) for topic in topics)
     )
+
+
+def read_topic_configs(
+    properties: Mapping[str, str], topics: Iterable[str]
+) -> dict[str, dict[str, str]]:
+    """The configuration of topics, as the cluster applies it.
+
+    Raises:
+        KafkaUnreachable: If no broker answers.
+    """
+    return _Admin(properties).configs(topics)
 
 
 def read_messages(
@@ -223,6 +236,19 @@ class _Admin:
             ids[topic] = str(found.topic_id)
             partitions.extend((topic, partition.id) for partition in found.partitions)
         return ids, partitions
+
+    def configs(self, topics: Iterable[str]) -> dict[str, dict[str, str]]:
+        """The configuration of each topic, defaults included."""
+        wanted = {ConfigResource(ResourceType.TOPIC, topic): topic for topic in topics}
+        if not wanted:
+            return {}
+        answers = self._client.describe_configs(list(wanted), request_timeout=_TIMEOUT_S)
+        return {
+            wanted[resource]: {
+                name: str(entry.value) for name, entry in self._result(answer).items()
+            }
+            for resource, answer in answers.items()
+        }
 
     def offsets(
         self, partitions: Iterable[tuple[str, int]], which: OffsetSpec

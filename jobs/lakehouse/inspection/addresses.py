@@ -1,0 +1,52 @@
+"""Where a source's Kafka Connect and database are: environment first, then the local stack."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+
+from infra.home import StackHome
+from infra.sources import Database, Engine
+from infra.state import read_state
+from lakehouse.config import Settings, SourceConfig
+from lakehouse.errors import ConfigError
+
+CONNECT, DATABASE = "LAKEHOUSE_CONNECT", "LAKEHOUSE_DATABASE"
+_MEMBERS = ("host", "port", "user", "password", "database")
+
+
+def connect_url(settings: Settings, environment: Mapping[str, str] | None = None) -> str | None:
+    """The address of Kafka Connect's REST interface; None where nobody says it."""
+    given = os.environ if environment is None else environment
+    return given.get(CONNECT, "").rstrip("/") or read_state(StackHome(settings.home)).connect
+
+
+def database_of(
+    source: SourceConfig, settings: Settings, environment: Mapping[str, str] | None = None
+) -> Database | None:
+    """The login of the source's database; None where nobody says it.
+
+    Raises:
+        ConfigError: The variable is no such JSON object. Its values are not shown.
+    """
+    given = os.environ if environment is None else environment
+    if source.connector not in tuple(Engine):
+        return None
+    if text := given.get(DATABASE):
+        return _parsed(text, source.connector)
+    return read_state(StackHome(settings.home)).sources.get(source.name)
+
+
+def _parsed(text: str, connector: str) -> Database:
+    try:
+        found = json.loads(text)
+        host, port, user, password, database = (found[name] for name in _MEMBERS)
+        return Database(
+            Engine(connector), int(port), str(user), str(password), str(database), str(host)
+        )
+    except (ValueError, TypeError, KeyError) as broken:
+        raise ConfigError(
+            f"{DATABASE}: {type(broken).__name__}: expected a JSON object with the members "
+            f"{', '.join(_MEMBERS)}"
+        ) from None
