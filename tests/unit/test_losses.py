@@ -107,6 +107,7 @@ def version(columns: object, fingerprint: str = "1", verdict: str = "evolve") ->
         run_id="r",
         table="shop__orders",
         identity='["shop", null, "orders"]',
+        previous="",
         fingerprint=fingerprint,
         topic="t",
         partition=0,

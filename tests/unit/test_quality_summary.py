@@ -197,6 +197,7 @@ def orders_schema() -> SchemaVersionRow:
         decision="policy",
         reason="",
         recorded_at=START,
+        previous="",
     )
 
 
