@@ -63,3 +63,15 @@ def test_what_a_transaction_that_was_open_at_the_snapshot_changed_is_newer(runs:
     connector.transact((ORDERS, "u", row(3, "c"), row(3, "e")))
     assert laws_hold(runs.run(connector)["apply"])
     assert runs.rows("orders", "id", "name") == [(2, "d"), (3, "e")]
+
+
+@pytest.mark.parametrize("mark", ["{", "{}", '{"status":"BEGIN"}', '{"status":"MAYBE","id":"700"}'])
+def test_a_mark_that_cannot_be_read_holds_nothing_back(spark, settings, tmp_path, mark):
+    runs = open_runs(spark, settings, tmp_path, f"unreadable_mark_{len(mark)}")
+    connector = Postgres(runs.source.name)
+    connector.send_raw(f"{runs.source.name}.transaction", None, mark)
+    connector.transact((ORDERS, "c", None, row(1, "a")))
+    outcomes = runs.run(connector)
+    assert laws_hold(outcomes["apply"])
+    assert "0 messages wait" in outcomes["apply"].message
+    assert runs.rows("orders", "id", "name") == [(1, "a")]

@@ -8,6 +8,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from lakehouse.config.source import SourceConfig
+from lakehouse.errors import ConfigError
+from lakehouse.names import TableIdentity, format_table, parse_table
+
+_ESCAPED = re.compile(r"\\(\W)")
+# A pattern without one of these means one text alone; a dot is taken for a dot.
+_META = re.compile(r"[][*+?^$(){}|\\]")
 
 
 class TopicRole(StrEnum):
@@ -78,6 +84,23 @@ def select_topics(source: SourceConfig, topics: Iterable[str]) -> TopicSelection
     selected = [(topic, role) for topic, role in roles if role is not None]
     selected.sort(key=lambda pair: pair[1] is not TopicRole.TRANSACTION)
     return TopicSelection(tuple(selected), tuple(topic for topic, role in roles if role is None))
+
+
+def mapped_table(source: SourceConfig, topic: str) -> TableIdentity | None:
+    """The one table that the file maps a topic to; None where it maps it to none or to several."""
+    patterns = source.kafka.topic_tables.get(topic, ())
+    if len(patterns) != 1 or _META.search(_ESCAPED.sub("", patterns[0])):
+        return None
+    try:
+        return parse_table(_ESCAPED.sub(r"\1", patterns[0]), source.connector)
+    except ConfigError:
+        return None
+
+
+def is_mapped(source: SourceConfig, topic: str, table: TableIdentity) -> bool:
+    """Whether the file maps a topic to a table, alone or among others."""
+    name = format_table(table, source.connector)
+    return any(re.fullmatch(pattern, name) for pattern in source.kafka.topic_tables.get(topic, ()))
 
 
 def required_topics(source: SourceConfig) -> tuple[str, ...]:

@@ -10,9 +10,9 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from lakehouse.config import SourceConfig
+from lakehouse.config import SourceConfig, is_mapped
 from lakehouse.connectors import CONNECTORS
-from lakehouse.names import TableIdentity, sanitised_topic, silver_namespace, topic_of
+from lakehouse.names import TableIdentity, silver_namespace, topic_of
 from lakehouse.plan.groups import Group
 from lakehouse.plan.progress import Progress
 from lakehouse.plan.renames import Renames
@@ -63,7 +63,7 @@ def is_foreign_topic(group: Group, source: SourceConfig) -> bool:
     if not CONNECTORS[source.connector].own_topics:
         return False
     own = topic_of(group.identity, source.topic_prefix, source.connector)
-    return group.topic != own and sanitised_topic(group.topic) not in source.kafka.topic_tables
+    return group.topic != own and not is_mapped(source, group.topic, group.identity)
 
 
 def table_groups(
@@ -191,7 +191,7 @@ def _version(
     if len(shapes) > 1:
         shown = " and ".join(sorted(shapes))
         problem = problem or f"the event key changed its fields: {shown}"
-    return Version(fingerprint, schema.columns, key, first, stored), problem
+    return Version(fingerprint, schema.columns, key, first, stored, schema.withheld), problem
 
 
 def _table_key(

@@ -75,7 +75,8 @@ def masked_schema(schema: RowSchema, options: TableConfig, secret: bytes) -> Row
         elif mask != "drop":
             masked = _hashed(column, secret) if mask == "hash" else _redacted(column)
             columns.append(replace(masked, semantic="", doc=docs[column.name.lower()]))
-    return RowSchema(tuple(columns))
+    dropped = tuple(c.name for c in schema.columns if masks.get(c.name.lower()) == "drop")
+    return RowSchema(tuple(columns), withheld=dropped)
 
 
 def _hashed(column: Column, secret: bytes) -> Column:

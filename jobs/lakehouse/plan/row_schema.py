@@ -33,10 +33,12 @@ class RowSchema:
 
     Attributes:
         problem: Why they cannot be known; empty when they can.
+        withheld: Names of columns that a mask drops.
     """
 
     columns: tuple[Column, ...] = ()
     problem: str = ""
+    withheld: tuple[str, ...] = ()
 
 
 # The doc of a column with a declared type begins so.

@@ -24,6 +24,7 @@ class Version:
         fingerprint: As envelopes carry it.
         first: Topic partition → first offset with this version.
         stored: Column in the events → column of silver, where the names differ.
+        withheld: Columns in the events that a mask drops.
         key: Columns of the event key under their names in silver, in the order of the row's
             columns; None for no key.
     """
@@ -33,6 +34,7 @@ class Version:
     key: tuple[str, ...] | None
     first: Mapping[TopicPartition, int]
     stored: Mapping[str, str] = field(default_factory=dict)
+    withheld: tuple[str, ...] = ()
 
     def stored_name(self, column: str) -> str:
         """The column of silver that holds a column of the events."""

@@ -27,6 +27,8 @@ class Kind(StrEnum):
     UNSIGNED = "unsigned"
     """A number of 64 bits that was sent as a signed one."""
     BASE64 = "base64"
+    NARROW = "narrow"
+    """A number of fewer bits than the type of silver has; `element` is its own type."""
     DECIMAL = "decimal"
     VARIABLE_DECIMAL = "variable_decimal"
     DAYS = "days"
@@ -50,7 +52,8 @@ class ValueType:
         kind: The decoding.
         spark: Spark's DDL of the type.
         scale: Digits behind the point, for decimals.
-        element: Of an array; the value of a map; what a masked value was.
+        element: Of an array; the value of a map; what a masked value was; what a narrow number is
+            sent as.
         fields: Of a struct.
     """
 
@@ -89,8 +92,8 @@ class Column:
 
 
 _PRIMITIVES: Mapping[str, ValueType] = {
-    "int8": ValueType(Kind.CAST, "int"),
-    "int16": ValueType(Kind.CAST, "int"),
+    "int8": ValueType(Kind.NARROW, "int", element=ValueType(Kind.CAST, "tinyint")),
+    "int16": ValueType(Kind.NARROW, "int", element=ValueType(Kind.CAST, "smallint")),
     "int32": ValueType(Kind.CAST, "int"),
     "int64": ValueType(Kind.CAST, "bigint"),
     "float": ValueType(Kind.CAST, "float"),

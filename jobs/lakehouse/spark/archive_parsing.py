@@ -19,6 +19,7 @@ from lakehouse.plan.archive_line import (
     MAX_TIMESTAMP_MS,
     TIMESTAMP_TYPES,
 )
+from lakehouse.spark.surrogates import has_lone_surrogate
 
 # Jackson gives up on text of more than 20 million characters.
 LARGE_LINE_BYTES = 16_000_000
@@ -42,11 +43,6 @@ _SHAPE = (
     r"offset: BIGINT, partition: BIGINT, timestamp: BIGINT, "
     r"(?:timestamp_type: (?:STRING|BIGINT), )?topic: STRING, "
     rf"(?:value: {_TEXT}, value_b64: {_TEXT}|value(?:_b64)?: {_TEXT})>"
-)
-# UTF-8 has no bytes for half of a surrogate pair.
-_LONE_SURROGATE = (
-    r"(?i)\\ud[89ab][0-9a-f]{2}(?!\\ud[c-f][0-9a-f]{2})"
-    r"|(?<!\\ud[89ab][0-9a-f]{2})\\ud[c-f][0-9a-f]{2}"
 )
 _FIELDS: Mapping[str, str] = {
     "topic": "string",
@@ -106,8 +102,7 @@ def _shape(sentinel: str) -> Column:
     shape = F.schema_of_variant(F.try_variant_get("parsed", "$[0]", "variant"))
     alone = F.try_variant_get("parsed", "$[1]", "string") == F.lit(sentinel)
     whole = F.col("large") | (alone & shape.rlike(f"^{_SHAPE}$"))
-    escapes = F.replace("line", F.lit("\\\\"), F.lit(" "))
-    lone = F.col("line").contains("\\u") & escapes.rlike(_LONE_SURROGATE)
+    lone = has_lone_surrogate(F.col("line"))
     return F.coalesce(whole & ~lone & F.is_valid_utf8("line"), F.lit(False)).alias("shaped")
 
 

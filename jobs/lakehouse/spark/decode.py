@@ -31,6 +31,10 @@ def _cast(token: str, kind: ValueType) -> str:
     return token if kind.spark == "string" else f"try_cast({token} AS {kind.spark})"
 
 
+def _narrow(token: str, kind: ValueType) -> str:
+    return f"CAST({decode(token, _inner(kind))} AS {kind.spark})"
+
+
 def _unsigned_bigint(token: str, kind: ValueType) -> str:
     whole = f"if(number < 0, number + {_whole(str(2**64))}, number)"
     return _let("number", f"try_cast({token} AS decimal(20,0))", f"CAST({whole} AS {kind.spark})")
@@ -208,6 +212,7 @@ def _inner(kind: ValueType) -> ValueType:
 
 _DECODERS: Mapping[Kind, Callable[[str, ValueType], str]] = {
     Kind.CAST: _cast,
+    Kind.NARROW: _narrow,
     Kind.UNSIGNED: _unsigned_bigint,
     Kind.BASE64: _base64,
     Kind.DECIMAL: _decimal,

@@ -14,27 +14,20 @@ from collections.abc import Mapping
 import pyspark.sql.functions as F
 from pyspark.sql import Column, DataFrame, SparkSession
 
-from lakehouse.config import SourceConfig, TopicRole, topic_role
+from lakehouse.config import SourceConfig, TopicRole, mapped_table, topic_role
 from lakehouse.connectors import Connector
-from lakehouse.envelope import (
-    MESSAGE,
-    OPERATIONS,
-    PLACEHOLDER,
-    PLACEHOLDER_BASE64,
-    TRUNCATE,
-)
-from lakehouse.names import bronze_table
+from lakehouse.envelope import PLACEHOLDER, PLACEHOLDER_BASE64, TRUNCATE
+from lakehouse.names import TableIdentity, bronze_table
 from lakehouse.plan.offsets import LandedOffsets
 from lakehouse.plan.progress import Progress
 from lakehouse.spark import placing, positions
-from lakehouse.spark.sql import any_of, in_partition, literal
+from lakehouse.spark.reasons import IDENTITY, MAX_VALUE_BYTES, judge, symptoms
+from lakehouse.spark.sql import any_of, in_partition
 from lakehouse.spark.tables import full_name
-from lakehouse.spark.tombstones import EMPTY_MESSAGE
 
-_IDENTITY = {"database": "db", "schema_name": "schema", "table_name": "table"}
 # Comments may stand before it; ALTER TABLE … TRUNCATE PARTITION is none.
 _TRUNCATE_STATEMENT = r"(?is)^(\s|/\*.*?\*/)*truncate\s"
-_COMMON = ("connector", "name", "snapshot", "ts_ms", "txId", "lsn", *_IDENTITY.values())
+_COMMON = ("connector", "name", "snapshot", "ts_ms", "txId", "lsn", *IDENTITY.values())
 
 
 def read_slice(
@@ -68,7 +61,7 @@ def parse(
         `topic, partition, offset, key, value_null, role, reason, control, op, is_schema_change,
         database, schema_name, table_name, incarnation, renamed, collection, snapshot, position,
         running, unplaced, high, transaction, total_order, fingerprint, key_fields, key_tokens,
-        has_placeholder, payload, source_ts_ms`.
+        has_placeholder, minus_zero, has_schema, payload, source_ts_ms`.
     """
     roles = {topic: str(topic_role(source, topic) or TopicRole.DATA) for topic in topics}
     documents = messages.select(
@@ -79,7 +72,7 @@ def parse(
         "key",
         F.col("value").isNull().alias("value_null"),
         _lookup(F.col("topic"), roles).alias("role"),
-        F.is_valid_utf8(F.col("value").cast("string")).alias("is_text"),
+        *symptoms(),
         _document("value").alias("document"),
         _document("key").alias("key_document"),
         _has_placeholder().alias("has_placeholder"),
@@ -105,7 +98,8 @@ def parse(
         _get("payload", "$.transaction", "struct<id:string,total_order:string>").alias("t"),
         _get("key_payload", "$", "map<string,string>").alias("key_tokens"),
     )
-    return _judge(_place(_with_operation(fields, connector), connector), source)
+    identified = _identified(_with_operation(fields, connector), source, topics)
+    return judge(_place(identified, connector), source, connector)
 
 
 def _with_operation(fields: DataFrame, connector: Connector) -> DataFrame:
@@ -123,12 +117,32 @@ def _with_operation(fields: DataFrame, connector: Connector) -> DataFrame:
     )
 
 
+def _identified(rows: DataFrame, source: SourceConfig, topics: list[str]) -> DataFrame:
+    """With the table that the TOML file maps a topic to, where a source block names none."""
+    mapped = {topic: table for topic in topics if (table := mapped_table(source, topic))}
+    if not mapped:
+        return rows
+    lacks = F.coalesce(F.col("s.table"), F.lit("")) == ""
+    block = F.col("s")
+    for path in IDENTITY.values():
+        given = {topic: _parts(table)[path] for topic, table in mapped.items()}
+        found = _lookup(F.col("topic"), {t: part for t, part in given.items() if part is not None})
+        part = F.when(lacks, F.coalesce(found, F.col("s").getField(path)))
+        block = block.withField(path, part.otherwise(F.col("s").getField(path)))
+    return rows.withColumn("s", block)
+
+
+def _parts(table: TableIdentity) -> dict[str, str | None]:
+    """A table's identity as a source block writes it."""
+    return {"db": table.database, "schema": table.schema_name, "table": table.table}
+
+
 def _place(fields: DataFrame, connector: Connector) -> DataFrame:
     """Identity, position and transaction from the source block."""
     parts = [positions.field_text(F.col("s"), field) for field in connector.position]
     return fields.select(
         "*",
-        *(F.col("s").getField(path).alias(name) for name, path in _IDENTITY.items()),
+        *(F.col("s").getField(path).alias(name) for name, path in IDENTITY.items()),
         F.concat_ws(".", *(F.col("s").getField(part) for part in connector.collection_parts)).alias(
             "collection"
         ),
@@ -147,7 +161,7 @@ def _place(fields: DataFrame, connector: Connector) -> DataFrame:
 
 def _fingerprint() -> Column:
     """Of the schema; of the table where the message carries none."""
-    identity = F.xxhash64(*(F.col("s").getField(path) for path in _IDENTITY.values()))
+    identity = F.xxhash64(*(F.col("s").getField(path) for path in IDENTITY.values()))
     own = F.coalesce(F.expr("if(row_schema IS NOT NULL, xxhash64(row_schema), NULL)"), identity)
     # The schema of a schema change is not the table's.
     return F.when(~F.col("is_schema_change"), own)
@@ -159,63 +173,9 @@ def _transaction_id(text: Column, connector: Connector) -> Column:
     return F.substring_index(text, connector.transaction_separator, 1)
 
 
-def _judge(rows: DataFrame, source: SourceConfig) -> DataFrame:
-    """What becomes of each message: control, quarantined with a reason, or a change event."""
-    is_data = f"role = {literal(TopicRole.DATA)}"
-    other = f"NOT ({is_data}) OR op <=> {literal(MESSAGE)}"
-    other += " OR (op IS NULL AND is_schema_change)"
-    tombstone = "value_null AND key IS NOT NULL"
-    operations = ", ".join(map(literal, OPERATIONS))
-    reasons = {
-        "not_utf8": "NOT is_text",
-        "not_json": "document IS NULL",
-        "no_operation": "op IS NULL",
-        "unknown_operation": f"op NOT IN ({operations})",
-        "no_source_block": "s IS NULL",
-        "foreign_source": f"s.name IS NULL OR s.name != {literal(source.topic_prefix)}",
-        "no_identity": "coalesce(table_name, '') = ''",
-        "no_position": "position IS NULL AND NOT running",
-        "bad_key": "key IS NOT NULL AND key_tokens IS NULL",
-    }
-    cases = " ".join(f"WHEN {test} THEN {literal(code)}" for code, test in reasons.items())
-    return rows.selectExpr(
-        "topic",
-        "partition",
-        "offset",
-        "topic_id",
-        "key",
-        "value_null",
-        "role",
-        f"CASE WHEN {other} OR ({tombstone}) THEN NULL "
-        f"WHEN value_null THEN {literal(EMPTY_MESSAGE)} {cases} END AS reason",
-        f"{other} OR ({tombstone}) AS control",
-        "op",
-        "is_schema_change",
-        *_IDENTITY,
-        "0 AS incarnation",
-        "false AS renamed",
-        "collection",
-        "snapshot",
-        "position",
-        "running",
-        "unplaced",
-        "high",
-        "transaction",
-        "total_order",
-        "fingerprint",
-        "key_fields",
-        "key_tokens",
-        "has_placeholder",
-        "payload",
-        "source_ts_ms",
-        "s.txId AS source_transaction",
-        "s.lsn AS source_lsn",
-    )
-
-
 def _document(column: str) -> Column:
     """The one JSON document of a message, as `{"v": …}`; NULL when it is none, or several."""
-    text = F.col(column).cast("string")
+    text = F.when(F.octet_length(column) <= MAX_VALUE_BYTES, F.col(column).cast("string"))
     return F.try_parse_json(F.concat(F.lit('{"v":'), text, F.lit(',"one":1}')))
 
 

@@ -22,6 +22,7 @@ from lakehouse.spark.decode import decode
 from lakehouse.spark.halves import halves, is_placeholder
 from lakehouse.spark.masking import with_mask_key
 from lakehouse.spark.rows import key_text, row_key
+from lakehouse.spark.shapes import fits, is_float, is_mistyped, may_be_odd
 from lakehouse.spark.sql import all_of, any_of, in_partition, literal
 
 _PLACE = ("topic", "partition", "offset", "position", "op", "snapshot", "source_ts_ms")
@@ -35,7 +36,7 @@ _REASON = (
     "THEN 'no_before_image' "
     "WHEN tokens IS NULL AND is_new THEN 'no_image' "
     "WHEN is_new AND other_key THEN 'key_mismatch' "
-    "WHEN size(bad) > 0 THEN 'bad_value' END"
+    "WHEN size(bad) > 0 THEN 'bad_value' WHEN NOT fits THEN 'unknown_column' END"
 )
 
 
@@ -89,8 +90,10 @@ def _decode_version(
     values = (_value(name, kind, by_name, plan) for name, kind in plan.columns.items())
     mine = events.where(f"fingerprint = {version.fingerprint}")
     key = f"named_struct({', '.join(keys)})" if plan.key else "CAST(NULL AS string)"
+    fitting = fits(version.columns, version.withheld)
+    fit = f"NOT ({_has_image(plan)}) OR tokens IS NULL OR {fitting} AS fits"
     tokens = with_mask_key(halves(mine, version, plan), version.columns, secret)
-    typed = tokens.selectExpr("*", f"{key} AS key")
+    typed = tokens.selectExpr("*", f"{key} AS key", fit)
     decoded = typed.selectExpr(
         "*", f"if({_has_image(plan)}, named_struct({', '.join(values)}), NULL) AS image"
     )
@@ -103,14 +106,15 @@ def _decode_version(
         "image",
         "tokens",
         f"{_unavailable(version, plan)} AS unavailable",
-        f"{_undecodable(version, plan)} AS bad",
+        f"{_bad_columns(version, plan)} AS bad",
+        "fits",
         f"{any_of(_is_bad_key(by_name[name.lower()], name, plan) for name in plan.key)} AS bad_key",
         f"{any_of(_differs(name) for name in plan.key)} AS other_key",
         f"{_lacks_key(plan)} AS no_key",
         f"{'true' if plan.is_bag else 'false'} AS bag",
         f"op != {literal(DELETE)} AS is_new",
     )
-    helpers = ("tokens", "bad_key", "other_key", "no_key", "bag", "is_new")
+    helpers = ("tokens", "bad_key", "other_key", "no_key", "bag", "is_new", "fits")
     return found.selectExpr("*", f"{_REASON} AS reason").drop(*helpers)
 
 
@@ -160,6 +164,9 @@ def _value(name: str, kind: str, by_name: dict[str, SchemaColumn], plan: TablePl
         keeps = plan.placeholders and column.type.kind is not Kind.REDACTED
         present = f"if({_is_placeholder(column)}, NULL, {token})" if keeps else token
         value = decode(present, column.type)
+        if is_float(column):
+            exact = f"floats.{quote_ident(column.name)}"
+            value = f"if({exact} = 0, {exact}, {value})"
     else:
         value = decode_default(column)
     return f"{literal(name)}, CAST({value} AS {kind})"
@@ -200,6 +207,25 @@ def _sent_kind(column: SchemaColumn) -> Kind:
     """How the value that is sent is decoded, whatever silver gets of it; a constant needs none."""
     hashed = column.type.element if column.type.kind is Kind.HASHED else None
     return hashed.kind if hashed else column.type.kind
+
+
+def _bad_columns(version: Version, plan: TablePlan) -> str:
+    """Names of columns without a value that their schema allows; most images have none."""
+    undecodable = _undecodable(version, plan)
+    stored = {name.lower() for name in plan.columns}
+    there = [c for c in version.columns if version.stored_name(c.name).lower() in stored]
+
+    def value(column: SchemaColumn) -> str:
+        return f"image.{quote_ident(version.stored_name(column.name))}"
+
+    odd = f"NOT fits OR {may_be_odd(there, value)}"
+    wrong = (
+        (is_mistyped(column, _token(column), value(column)), version.stored_name(column.name))
+        for column in there
+    )
+    mistyped = _names_where(plan, wrong)
+    both = f"array_union({undecodable}, {mistyped})"
+    return f"if(coalesce({odd}, false), {both}, {undecodable})"
 
 
 def _undecodable(version: Version, plan: TablePlan) -> str:

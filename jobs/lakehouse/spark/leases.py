@@ -13,14 +13,13 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import (
     CommitFailedException,
-    NamespaceAlreadyExistsError,
     NoSuchTableError,
     TableAlreadyExistsError,
 )
@@ -36,6 +35,7 @@ from pyiceberg.table.update import (
 
 from lakehouse.errors import Superseded
 from lakehouse.plan.lease import BETWEEN_STEPS_S, HEARTBEAT_S, TTL_S, Holder, Lease, may_take
+from lakehouse.spark.metadata import ensure_namespace
 
 _TABLE = "quality.leases"
 _TRIES = 20
@@ -170,8 +170,7 @@ class Leases:
 
     def _create(self) -> Table:
         rows = pa.table({"created_by": ["lakehouse"]})
-        with suppress(NamespaceAlreadyExistsError):
-            self._catalog.create_namespace(_TABLE.partition(".")[0])
+        ensure_namespace(self._catalog, _TABLE.partition(".")[0])
         try:
             table = self._catalog.create_table(_TABLE, schema=rows.schema)
         except TableAlreadyExistsError:

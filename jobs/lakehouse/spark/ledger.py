@@ -10,13 +10,11 @@ import dataclasses
 import types
 import typing
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from datetime import datetime
 
 import pyarrow as pa
 from pyiceberg.catalog import Catalog, load_catalog
 from pyiceberg.exceptions import (
-    NamespaceAlreadyExistsError,
     NoSuchTableError,
     TableAlreadyExistsError,
 )
@@ -37,6 +35,7 @@ from lakehouse.plan.records import (
     RunRow,
     SchemaVersionRow,
 )
+from lakehouse.spark.metadata import ensure_namespace
 
 _ARROW: Mapping[object, pa.DataType] = {
     str: pa.string(),
@@ -141,8 +140,7 @@ class Ledger:
         return opened
 
     def _create(self, table: ControlTable) -> Table:
-        with suppress(NamespaceAlreadyExistsError):
-            self.catalog.create_namespace(table.name.partition(".")[0])
+        ensure_namespace(self.catalog, table.name.partition(".")[0])
         try:
             created = self.catalog.create_table(
                 table.name, schema=_arrow_schema(table.row), properties=_PROPERTIES

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 from pyiceberg.catalog import Catalog
-from pyiceberg.exceptions import NoSuchTableError
+from pyiceberg.exceptions import NamespaceAlreadyExistsError, NoSuchTableError
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Snapshot, ancestors_of
+from sqlalchemy.exc import IntegrityError
 
 MAIN = "main"
 # In the summary of every snapshot that apply stages.
@@ -24,6 +26,12 @@ class SnapshotInfo:
 
     snapshot_id: int
     summary: Mapping[str, str]
+
+
+def ensure_namespace(catalog: Catalog, name: str) -> None:
+    """Create a namespace unless it is there; on a new catalog several runs may do so at once."""
+    with suppress(NamespaceAlreadyExistsError, IntegrityError):
+        catalog.create_namespace(name)
 
 
 def load_metadata(catalog: Catalog, table: str) -> TableMetadata | None:

@@ -84,7 +84,7 @@ def _numbered_file(text: Column) -> Column:
 
 def _pair(index: int) -> Callable[[Column], Column]:
     def number(text: Column) -> Column:
-        return _digits(F.from_json(text, "array<string>")[index])
+        return _digits(F.get(F.from_json(text, "array<string>"), F.lit(index)))
 
     return number
 

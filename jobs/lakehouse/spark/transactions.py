@@ -101,7 +101,9 @@ def _marks(envelopes: DataFrame, connector: Connector) -> DataFrame:
     )
     separator = connector.transaction_separator
     identity = F.substring_index("id", separator, 1) if separator else F.col("id")
-    return payload.withColumn("transaction", identity)
+    marks = payload.withColumn("transaction", identity)
+    # What cannot be read is no BEGIN: nothing could ever end it.
+    return marks.where(f"transaction IS NOT NULL AND status IN ({literal(BEGIN)}, {literal(END)})")
 
 
 def _summary(states: DataFrame) -> Row:

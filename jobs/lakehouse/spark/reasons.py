@@ -1,0 +1,98 @@
+"""Reasons: what becomes of a message: control, quarantined with a reason, or a change event.
+
+In: messages whose documents are parsed. Out: `reason` and `control` of each, with what the other
+parts need. The order of the reasons is the order in which a message is read.
+"""
+
+from __future__ import annotations
+
+import pyspark.sql.functions as F
+from pyspark.sql import Column, DataFrame
+
+from lakehouse.config import SourceConfig, TopicRole
+from lakehouse.connectors import Connector
+from lakehouse.envelope import MESSAGE, OPERATIONS
+from lakehouse.spark.sql import literal
+from lakehouse.spark.surrogates import has_lone_surrogate
+from lakehouse.spark.tombstones import EMPTY_MESSAGE
+
+IDENTITY = {"database": "db", "schema_name": "schema", "table_name": "table"}
+# Beyond it no VARIANT holds a message, and Jackson gives up on its texts.
+MAX_VALUE_BYTES = 16_000_000
+_MINUS_ZERO = r":-0(?:\.0+)?(?:[eE][-+]?\d+)?[,}]"
+
+
+def symptoms() -> tuple[Column, ...]:
+    """What the bytes of `key` and `value` tell before they are parsed."""
+    value, key = F.col("value").cast("string"), F.col("key").cast("string")
+    return (
+        (F.octet_length("value") > MAX_VALUE_BYTES).alias("too_large"),
+        # A schema registry's serializers start with this byte; JSON never does.
+        F.expr("startswith(value, X'00')").alias("is_registered"),
+        F.is_valid_utf8(value).alias("is_text"),
+        has_lone_surrogate(value).alias("has_half_pair"),
+        has_lone_surrogate(key).alias("key_has_half_pair"),
+        # VARIANT makes 0 of it.
+        F.when(F.contains(value, F.lit(":-0")) & value.rlike(_MINUS_ZERO), value).alias(
+            "minus_zero"
+        ),
+    )
+
+
+def judge(rows: DataFrame, source: SourceConfig, connector: Connector) -> DataFrame:
+    """What becomes of each message: control, quarantined with a reason, or a change event."""
+    is_data = f"role = {literal(TopicRole.DATA)}"
+    other = f"NOT ({is_data}) OR op <=> {literal(MESSAGE)} OR (op IS NULL AND is_schema_change)"
+    tombstone = "value_null AND key IS NOT NULL"
+    operations = ", ".join(map(literal, OPERATIONS))
+    reasons = {
+        "too_large": "too_large",
+        "registry_format": "is_registered",
+        "not_utf8": "NOT is_text",
+        "half_surrogate_pair": "has_half_pair",
+        "not_json": "document IS NULL",
+        "no_operation": "op IS NULL",
+        "unknown_operation": f"op NOT IN ({operations})",
+        "no_source_block": "s IS NULL",
+        "foreign_source": f"s.name IS NULL OR s.name != {literal(source.topic_prefix)}",
+        "unknown_connector": f"lower(s.connector) != {literal(connector.name)}",
+        "no_identity": "coalesce(table_name, '') = ''",
+        "no_position": "position IS NULL AND NOT running",
+        "bad_key": "key IS NOT NULL AND (key_tokens IS NULL OR key_has_half_pair)",
+    }
+    cases = " ".join(f"WHEN {test} THEN {literal(code)}" for code, test in reasons.items())
+    return rows.selectExpr(
+        "topic",
+        "partition",
+        "offset",
+        "topic_id",
+        "key",
+        "value_null",
+        "role",
+        f"CASE WHEN {other} OR ({tombstone}) THEN NULL "
+        f"WHEN value_null THEN {literal(EMPTY_MESSAGE)} {cases} END AS reason",
+        f"{other} OR ({tombstone}) AS control",
+        "op",
+        "is_schema_change",
+        *IDENTITY,
+        "0 AS incarnation",
+        "false AS renamed",
+        "collection",
+        "snapshot",
+        "position",
+        "running",
+        "unplaced",
+        "high",
+        "transaction",
+        "total_order",
+        "fingerprint",
+        "key_fields",
+        "key_tokens",
+        "has_placeholder",
+        "minus_zero",
+        "coalesce(startswith(row_schema, '{'), false) AS has_schema",
+        "payload",
+        "source_ts_ms",
+        "s.txId AS source_transaction",
+        "s.lsn AS source_lsn",
+    )

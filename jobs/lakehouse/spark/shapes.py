@@ -1,0 +1,124 @@
+"""Shapes: the JSON types that the row image of a schema version may have.
+
+In: the columns of a version. Out: SQL that tells whether a row image has them. Decoding alone
+cannot: as text, `"12"` is the number 12, and the number 1234 is Base64 for three bytes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+
+from lakehouse.plan.types import Column, Kind
+from lakehouse.spark.sql import any_of, literal
+
+_NUMBER = r"BIGINT|DOUBLE|DECIMAL\(\d+,\d+\)"
+# Kafka Connect writes what is no JSON number as text.
+_NOT_FINITE = ("NaN", "Infinity", "-Infinity")
+_ANY = r"[^<>]+|(?:ARRAY|OBJECT)<.*>"
+_OF_KIND: Mapping[Kind, str] = {
+    Kind.NARROW: "BIGINT",
+    Kind.UNSIGNED: f"{_NUMBER}|STRING",
+    Kind.BASE64: "STRING",
+    Kind.DECIMAL: "STRING",
+    Kind.VARIABLE_DECIMAL: "OBJECT<.*>",
+    Kind.DAYS: "BIGINT",
+    Kind.MILLIS: "BIGINT",
+    Kind.MICROS: "BIGINT",
+    Kind.ZONED: "STRING",
+    Kind.ARRAY: "ARRAY<.*>",
+    Kind.MAP: "OBJECT<.*>",
+    Kind.STRUCT: "OBJECT<.*>",
+}
+_OF_TYPE: Mapping[str, str] = {
+    "int": "BIGINT",
+    "bigint": "BIGINT",
+    "float": f"{_NUMBER}|STRING",
+    "double": f"{_NUMBER}|STRING",
+    "boolean": "BOOLEAN",
+    "string": "STRING",
+}
+
+
+def json_types(image: str) -> str:
+    """SQL for the JSON types of a row image.
+
+    Args:
+        image: `before` or `after`.
+    """
+    return f"schema_of_variant(try_variant_get(payload, '$.{image}', 'variant'))"
+
+
+def fits(columns: Sequence[Column], withheld: Sequence[str] = ()) -> str:
+    """Whether `json_types` has these columns' types and no other column.
+
+    Without a schema in the message nothing says what it must have.
+
+    Args:
+        columns: The columns of the version.
+        withheld: Names of columns that are there and that nothing may see.
+    """
+    types = {column.name: _types(column) for column in columns} | dict.fromkeys(withheld, _ANY)
+    # VARIANT sorts members as Java sorts text.
+    ordered = sorted(types, key=lambda name: name.encode("utf-16-be"))
+    # Possessive: a regular expression of 2,000 columns must not go back, nor deep.
+    members = "".join(f"(?:{_member(name, types[name])}(?:, |(?=>)))?+" for name in ordered)
+    return f"NOT has_schema OR json_types RLIKE {literal(f'^OBJECT<{members}>$')}"
+
+
+def is_mistyped(column: Column, token: str, value: str) -> str:
+    """Whether a column has another JSON type than its schema says, or is no finite number.
+
+    Args:
+        column: The column.
+        token: SQL for its token.
+        value: SQL for its value.
+    """
+    if not is_float(column):
+        return f"{token} IS NOT NULL AND NOT ({_has(column, _types(column))})"
+    is_text = f"coalesce({_has(column, 'STRING')}, false)"
+    not_finite = f"{token} IN ({', '.join(map(literal, _NOT_FINITE))})"
+    return (
+        f"if({is_text}, NOT ({not_finite}), "
+        f"coalesce(abs({value}) = double('Infinity'), false) "
+        f"OR {token} IS NOT NULL AND NOT ({_has(column, _types(column))}))"
+    )
+
+
+def may_be_odd(columns: Sequence[Column], value: Callable[[Column], str]) -> str:
+    """Whether a floating-point column is infinite, or was sent as text; most events have neither.
+
+    Args:
+        columns: The columns.
+        value: SQL for a column's value.
+    """
+    floats = [column for column in columns if is_float(column)]
+    if not floats:
+        return "false"
+    names = "|".join(f"{_name(column.name)}: STRING" for column in floats)
+    infinite = any_of(f"abs({value(column)}) = double('Infinity')" for column in floats)
+    return f"json_types RLIKE {literal(f'(?:<|, )(?:{names})(?:, |>)')} OR {infinite}"
+
+
+def is_float(column: Column) -> bool:
+    """Whether a column is a floating-point number and sent as one."""
+    return column.type.kind is Kind.CAST and column.type.spark in ("float", "double")
+
+
+def _has(column: Column, types: str) -> str:
+    return f"json_types RLIKE {literal(f'(?:<|, ){_member(column.name, types)}(?:, |>)')}"
+
+
+def _member(name: str, types: str) -> str:
+    return f"{_name(name)}: (?:VOID|{types})"
+
+
+def _name(name: str) -> str:
+    quoted = "`" + name.replace("`", "``") + "`"
+    return f"(?:{re.escape(name)}|{re.escape(quoted)})"
+
+
+def _types(column: Column) -> str:
+    if column.doc.startswith("declared") or column.type.kind in (Kind.HASHED, Kind.REDACTED):
+        return _ANY
+    return _OF_KIND.get(column.type.kind) or _OF_TYPE.get(column.type.spark, _ANY)
