@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -24,10 +25,15 @@ class Batch:
 
 @dataclass(frozen=True)
 class Plan:
-    """Cuts; `lagging`: each topic partition goes on at its own pace, else as they arrived."""
+    """Cuts; `lagging`: each topic partition goes on at its own pace, else as they arrived.
+
+    `fair`: a batch brings whatever had arrived when the one before was cut, and the first one
+    something of each topic partition, as a landing does that asks Kafka where topics end.
+    """
 
     lagging: bool
     cuts: tuple[tuple[int, int], ...]
+    fair: bool = False
 
     def batches(self, messages: Sequence[Message]) -> Iterator[Batch]:
         """The batches of an arrival order; the last one brings all the rest."""
@@ -36,12 +42,19 @@ class Plan:
             place = (message.topic, message.partition) if self.lagging else ("", 0)
             queues.setdefault(place, []).append(message)
         lanes, done = list(queues.values()), [0] * len(queues)
+        arrivals = {id(message): number for number, message in enumerate(messages)}
+        reached = -1
         for outcome, number in self.cuts:
             ends = []
             for index, (lane, start) in enumerate(zip(lanes, done, strict=True)):
                 level = number // _LEVELS ** (index % _PARTITIONS) % _LEVELS
                 part = level / (_LEVELS - 1) if self.lagging else number % 61 / 120
                 ends.append(start + int((len(lane) - start) * part))
+            if self.fair and self.lagging:
+                times = [[arrivals[id(message)] for message in lane] for lane in lanes]
+                least = [max(1, bisect_right(lane, reached)) for lane in times]
+                ends = list(map(max, ends, least))
+                reached = max(lane[end - 1] for lane, end in zip(times, ends, strict=True))
             yield Batch(OUTCOMES[outcome], _between(lanes, done, ends))
             done = done if OUTCOMES[outcome] == "lost" else ends
         yield Batch("applied", _between(lanes, done, [len(lane) for lane in lanes]))

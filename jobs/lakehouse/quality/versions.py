@@ -69,7 +69,7 @@ def batch_versions(
         found[identity] = tuple(
             sorted(versions, key=lambda version: min(offset for _, _, offset in version.first))
         )
-    return found
+    return {identity: versions for identity, versions in found.items() if versions}
 
 
 def judge_versions(

@@ -69,6 +69,7 @@ def parse(
         "partition",
         "offset",
         "topic_id",
+        "landed_at",
         "key",
         F.col("value").isNull().alias("value_null"),
         _lookup(F.col("topic"), roles).alias("role"),

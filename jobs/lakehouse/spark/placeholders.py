@@ -46,7 +46,10 @@ def _lacking(judged: DataFrame, columns: list[str]) -> list[str]:
 
 
 def _from_same_key(rows: DataFrame, lacking: list[str]) -> DataFrame:
-    """Fill from the key's last image before, in the batch or in silver."""
+    """Fill from the key's last image before, in the batch or in silver.
+
+    A create event that lacks a value is a key change: what the new key had before is another row's.
+    """
     order = (
         Window.partitionBy("row_key")
         .orderBy("position", "offset")
@@ -57,6 +60,7 @@ def _from_same_key(rows: DataFrame, lacking: list[str]) -> DataFrame:
         value = _field("image", name)
         seen = (
             F.when(F.col("verdict") != NEW, None)
+            .when(_is_awaiting(), F.struct(F.lit(False).alias("has"), value.alias("value")))
             .when(F.col("op") == DELETE, F.struct(F.lit(False).alias("has"), value.alias("value")))
             .when(~_lacks(name), F.struct(F.lit(True).alias("has"), value.alias("value")))
         )
@@ -65,7 +69,7 @@ def _from_same_key(rows: DataFrame, lacking: list[str]) -> DataFrame:
             F.col("live").alias("has"), _field("stored_image", name).alias("value")
         )
         known[name] = F.coalesce(last, from_silver)
-    return _filled(rows, known)
+    return _filled(rows, known, ~_is_awaiting())
 
 
 def _from_old_key(rows: DataFrame, lacking: list[str]) -> DataFrame:

@@ -66,6 +66,7 @@ def judge(rows: DataFrame, source: SourceConfig, connector: Connector) -> DataFr
         "partition",
         "offset",
         "topic_id",
+        "landed_at",
         "key",
         "value_null",
         "role",
