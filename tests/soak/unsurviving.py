@@ -20,7 +20,6 @@ BINLOG = (Engine.MYSQL, Engine.MARIADB)
 SEEN = "seen with the stack"
 # A column that is not in the message.
 ABSENT = "absent"
-NAN = "NaN arrives as null"
 
 
 class Reported(StrEnum):
@@ -30,8 +29,11 @@ class Reported(StrEnum):
     """The message is quarantined, its key held: nothing wrong is ever published."""
     FINDING = "finding"
     """Silver has NULL, and the run reports the column."""
-    HERE = "here"
-    """The message holds another value that looks right: only this list knows."""
+    COLUMN = "column"
+    """The message holds another value that looks right: `lakehouse tables` lists the column as
+    lossy, with the reason (`lakehouse.plan.losses`)."""
+    ABSENT = "absent"
+    """The column is in no message: only this list knows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,7 @@ class Loss:
         value: SQL.
         streamed: What stands in the message of the INSERT.
         read: What stands in the read event of an incremental snapshot.
-        reported: How the streamed one is reported, `HERE` also where it is right.
+        reported: How the streamed one is reported, `COLUMN` also where it is right.
         setting: The connector's setting that it depends on; empty for none.
         source: Where the fact is from.
     """
@@ -66,7 +68,7 @@ def _bad(sql_type: str, value: str, streamed: object, read: object = None, **mor
 _ADAPTIVE = "time.precision.mode=adaptive"
 _PRECISE = "decimal.handling.mode=precise"
 _UNKNOWN = "include.unknown.datatypes=true"
-_HERE = Reported.HERE
+_COLUMN = Reported.COLUMN
 _F20, _F21, _F23 = "stack.md 4.20", "stack.md 4.21", "stack.md 4.23"
 _F24, _F25 = "stack.md 4.24", "stack.md 4.25"
 _EPOCH = "1970-01-01T00:00:00Z"
@@ -76,7 +78,7 @@ POSTGRESQL = (
     _bad("date", "'-infinity'", -2147472691, -625821272, source=_F21),
     _bad("date", "'0044-03-15 BC'", -735160, -703383, source=_F21),
     _bad("date", "'10000-01-01'", 2932897),
-    Loss(PG, "date", "'1582-10-10'", -141432, -141422, _HERE, source=_F21),
+    Loss(PG, "date", "'1582-10-10'", -141432, -141422, _COLUMN, source=_F21),
     _bad("timestamp", "'infinity'", 9223372036825200000, setting=_ADAPTIVE, source=_F21),
     _bad("timestamp", "'-infinity'", -9223372036832400000, setting=_ADAPTIVE, source=_F21),
     _bad("timestamp", "'10000-01-01'", 253402300800000000, setting=_ADAPTIVE),
@@ -92,17 +94,17 @@ POSTGRESQL = (
     _bad("timestamptz", "'-infinity'", "-infinity", source=_F21),
     _bad("timestamptz", "'10000-01-01'", "+10000-01-01T00:00:00.000000Z"),
     _bad("timestamptz", "'0044-03-15 BC'", "-0043-03-15T00:00:00.000000Z"),
-    Loss(PG, "numeric", "'NaN'", None, None, _HERE, _PRECISE, _F20),
-    Loss(PG, "numeric", "'Infinity'", None, None, _HERE, _PRECISE, _F20),
-    Loss(PG, "numeric", "'-Infinity'", None, None, _HERE, _PRECISE, _F20),
-    Loss(PG, "numeric(4,2)", "'NaN'", None, None, _HERE, _PRECISE, _F20),
-    Loss(PG, "numeric[]", "'{1.5,NaN}'", None, None, _HERE, _PRECISE),
+    Loss(PG, "numeric", "'NaN'", None, None, _COLUMN, _PRECISE, _F20),
+    Loss(PG, "numeric", "'Infinity'", None, None, _COLUMN, _PRECISE, _F20),
+    Loss(PG, "numeric", "'-Infinity'", None, None, _COLUMN, _PRECISE, _F20),
+    Loss(PG, "numeric(4,2)", "'NaN'", None, None, _COLUMN, _PRECISE, _F20),
+    Loss(PG, "numeric[]", "'{1.5,NaN}'", None, None, _COLUMN, _PRECISE),
     _bad("date[]", "'{infinity}'", [-622191234]),
-    Loss(PG, "timetz", "'12:00+02'", "10:00:00Z", "10:00:00Z", _HERE, source=_F24),
-    Loss(PG, "timetz", "'24:00+00'", "00:00:00Z", "00:00:00Z", _HERE),
-    Loss(PG, "varbit", "B'0001'", "AQ==", "AQ==", _HERE, source=_F24),
-    Loss(PG, "varbit", "B''", "", "", _HERE, source=_F24),
-    Loss(PG, "int[]", "'{{1,2},{3,4}}'", [None, None], [None, None], _HERE, source=_F24),
+    Loss(PG, "timetz", "'12:00+02'", "10:00:00Z", "10:00:00Z", _COLUMN, source=_F24),
+    Loss(PG, "timetz", "'24:00+00'", "00:00:00Z", "00:00:00Z", _COLUMN),
+    Loss(PG, "varbit", "B'0001'", "AQ==", "AQ==", _COLUMN, source=_F24),
+    Loss(PG, "varbit", "B''", "", "", _COLUMN, source=_F24),
+    Loss(PG, "int[]", "'{{1,2},{3,4}}'", [None, None], [None, None], _COLUMN, source=_F24),
     Loss(
         PG,
         "text",
@@ -113,17 +115,17 @@ POSTGRESQL = (
         "unavailable.value.placeholder",
         _F23,
     ),
-    Loss(PG, "order_status[]", "'{new,NULL}'", None, None, _HERE),
-    Loss(PG, "bit(3)[]", "'{101}'", None, None, _HERE, _UNKNOWN),
-    Loss(PG, "xml[]", "'{<a/>}'", ABSENT, ABSENT, _HERE, _UNKNOWN),
-    Loss(PG, "interval[]", "'{1 day}'", ABSENT, ABSENT, _HERE, _UNKNOWN),
-    Loss(PG, "money[]", "'{1}'", ABSENT, ABSENT, _HERE, _UNKNOWN),
-    Loss(PG, "point[]", "'{\"(1,2)\"}'", ABSENT, ABSENT, _HERE, _UNKNOWN),
+    Loss(PG, "order_status[]", "'{new,NULL}'", None, None, _COLUMN),
+    Loss(PG, "bit(3)[]", "'{101}'", None, None, _COLUMN, _UNKNOWN),
+    Loss(PG, "xml[]", "'{<a/>}'", ABSENT, ABSENT, Reported.ABSENT, _UNKNOWN),
+    Loss(PG, "interval[]", "'{1 day}'", ABSENT, ABSENT, Reported.ABSENT, _UNKNOWN),
+    Loss(PG, "money[]", "'{1}'", ABSENT, ABSENT, Reported.ABSENT, _UNKNOWN),
+    Loss(PG, "point[]", "'{\"(1,2)\"}'", ABSENT, ABSENT, Reported.ABSENT, _UNKNOWN),
 )
 
 
 def _both(sql_type: str, value: str, streamed: object, read: object, source: str = SEEN) -> Loss:
-    return Loss(BINLOG, sql_type, value, streamed, read, _HERE, source=source)
+    return Loss(BINLOG, sql_type, value, streamed, read, _COLUMN, source=source)
 
 
 MYSQL_FAMILY = (
@@ -134,8 +136,8 @@ MYSQL_FAMILY = (
     _both("datetime", "'0000-00-00'", None, None, _F25),
     _both("datetime NOT NULL", "'0000-00-00'", 0, 0, _F25),
     _both("datetime", "'1582-10-10'", -12219724800000, -12218860800000, _F21),
-    Loss((Engine.MYSQL,), "timestamp NULL", "0", None, None, _HERE, source=_F25),
-    Loss((Engine.MARIADB,), "timestamp NULL", "0", _EPOCH, None, _HERE),
+    Loss((Engine.MYSQL,), "timestamp NULL", "0", None, None, _COLUMN, source=_F25),
+    Loss((Engine.MARIADB,), "timestamp NULL", "0", _EPOCH, None, _COLUMN),
     _both("timestamp NOT NULL", "0", _EPOCH, _EPOCH, _F25),
     _both("year", "0", 1900, 2000, _F25),
     _both("float", "1.2345678", 1.2345678, 1.23457),
@@ -147,7 +149,7 @@ MYSQL_FAMILY = (
         "'1.2345678901234567e19'",
         "12345678901234567168",
         "1.2345678901234567e19",
-        _HERE,
+        _COLUMN,
         source=_F25,
     ),
 )

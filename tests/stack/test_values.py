@@ -13,6 +13,10 @@ import pytest
 from infra.clients import connection, run_sql
 from infra.sources import SAMPLE_SOURCES, Engine
 from lakehouse.config import Settings
+from lakehouse.connectors import CONNECTORS
+from lakehouse.plan.losses import LossClass
+from lakehouse.plan.records import RESULTS, SCHEMA_VERSIONS, ResultRow, SchemaVersionRow
+from lakehouse.quality.losses import column_losses
 from tests.soak.product import Product
 from tests.soak.unsurviving import ABSENT, LOSSES, Loss, Reported
 from tests.stack.conftest import Stack
@@ -89,6 +93,17 @@ def test_what_does_not_survive_arrives_as_listed_and_is_reported(
         for number, loss in enumerate(losses)
         if loss.reported is Reported.QUARANTINE
     }
+    lossy = lossy_tables(product)
+    assert [
+        table
+        for table, losses in tables.items()
+        if losses[0].reported is Reported.COLUMN and table not in lossy
+    ] == []
+    assert {
+        table
+        for table, losses in tables.items()
+        if any(loss.reported is Reported.FINDING for loss in losses)
+    } <= found_tables(product)
 
     names = [f"{schema}.{table}" for table in tables]
     stack.run(
@@ -99,6 +114,30 @@ def test_what_does_not_survive_arrives_as_listed_and_is_reported(
     read = {table: sent(stack, topics[table], "r", len(losses)) for table, losses in tables.items()}
     assert values(read) == {
         table: [loss.read for loss in losses] for table, losses in tables.items()
+    }
+
+
+def lossy_tables(product: Product) -> set[str]:
+    """The tables whose column `v` is listed as lossy."""
+    source = product.source
+    rows = product.ledger.rows(SCHEMA_VERSIONS, source=source.name)
+    versions = [row for row in rows if isinstance(row, SchemaVersionRow)]
+    losses = column_losses(versions, source.name, CONNECTORS[source.connector])
+    return {
+        table.rpartition("__")[2]
+        for table, columns in losses.items()
+        for column in columns
+        if column.name == "v" and column.loss is LossClass.LOSSY
+    }
+
+
+def found_tables(product: Product) -> set[str]:
+    """The tables of which an expectation did not hold."""
+    rows = product.ledger.rows(RESULTS, source=product.source.name)
+    return {
+        row.table.rpartition("__")[2]
+        for row in rows
+        if isinstance(row, ResultRow) and not row.success
     }
 
 

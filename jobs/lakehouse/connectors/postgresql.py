@@ -28,6 +28,6 @@ POSTGRESQL = Connector(
         "io.debezium.time.Date": _JULIAN,
         "io.debezium.time.ZonedTime": "the offset from UTC is lost, the time is that of UTC",
         "io.debezium.data.Bits": "zero bytes at the end are cut, and the length is not sent",
-        "array": "in an array of several dimensions the inner ones arrive as NULL",
+        "array": "inner arrays arrive as NULL; NaN, or a NULL in one of enums, makes it all NULL",
     },
 )
