@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
@@ -33,21 +33,12 @@ FIXED = settings(
 )
 
 
-@pytest.fixture(scope="module")
-def ran(request: pytest.FixtureRequest) -> Iterator[Counter[str]]:
-    """Histories that ran, by connector; printed at the end."""
-    counts: Counter[str] = Counter()
-    yield counts
-    each = ", ".join(f"{connector} {count}" for connector, count in sorted(counts.items()))
-    capture = request.config.pluginmanager.get_plugin("capturemanager")
-    with capture.global_and_fixture_disabled():
-        print(f"\n{counts.total()} histories: {each}")
-
-
 @pytest.mark.parametrize("connector", DIALECTS)
 def test_the_reference_ends_like_the_source_and_each_cut_is_a_state_of_it(
-    connector: str, ran: Counter[str]
+    connector: str, figure: Callable[[str], None]
 ) -> None:
+    ran: Counter[str] = Counter()
+
     @FIXED
     @given(histories(connector), PLANS)
     def judge(history: History, plan: Plan) -> None:
@@ -57,6 +48,7 @@ def test_the_reference_ends_like_the_source_and_each_cut_is_a_state_of_it(
 
     judge()
     assert ran[connector] >= HISTORIES
+    figure(f"reference, {connector}: {ran[connector]} histories")
 
 
 @pytest.mark.parametrize(

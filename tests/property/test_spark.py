@@ -10,8 +10,7 @@ judge the reference (`laws.py`), and conservation after each run (`conservation.
 from __future__ import annotations
 
 import os
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable
 
 import pytest
 
@@ -55,20 +54,10 @@ FOUND = {
 }
 
 
-@pytest.fixture(scope="module")
-def ran(request: pytest.FixtureRequest) -> Iterator[Counter[str]]:
-    """Histories and cuts that were judged; printed at the end."""
-    counts: Counter[str] = Counter()
-    yield counts
-    capture = request.config.pluginmanager.get_plugin("capturemanager")
-    with capture.global_and_fixture_disabled():
-        print(f"\n{counts['histories']} histories through Spark, {counts['cuts']} cuts judged")
-
-
 @pytest.mark.parametrize("connector", CONNECTORS)
 @pytest.mark.parametrize("seed", range(max(1, int(PACKS * FACTOR))))
 def test_silver_equals_the_source_and_each_cut_is_a_state_of_it(
-    spark, settings, tmp_path, ran: Counter[str], connector: str, seed: int
+    spark, settings, tmp_path, figure: Callable[[str], None], connector: str, seed: int
 ) -> None:
     drawn = draw(connector, seed)
     product = open_product(
@@ -76,8 +65,7 @@ def test_silver_equals_the_source_and_each_cut_is_a_state_of_it(
     )
     states = run(drawn.pack, drawn.plan, product)
     assert judge(drawn.pack, drawn.plan, states) == {}, f"draw({connector!r}, {seed})"
-    ran["histories"] += LIVES
-    ran["cuts"] += len(states)
+    figure(f"Spark, {connector}, seed {seed}: {LIVES} histories, {len(states)} cuts")
 
 
 @pytest.mark.parametrize("case", FOUND)
