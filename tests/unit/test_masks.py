@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -14,6 +15,8 @@ from lakehouse.errors import ConfigError
 from lakehouse.plan.masks import key_fingerprint, keyed_hash, masked_schema
 from lakehouse.plan.row_schema import RowSchema
 from lakehouse.plan.types import Column, Kind, ValueType
+from lakehouse.quality import ddl
+from lakehouse.quality.version_rows import ddl_rows
 
 SECRET = b"0123456789abcdef"
 TEXT, INT = ValueType(Kind.CAST, "string"), ValueType(Kind.CAST, "int")
@@ -32,7 +35,13 @@ def masked(column: Column, mask: str) -> Column:
 def test_a_dropped_column_is_not_known_at_all():
     columns = (Column("id", INT, optional=False), Column("Card", TEXT, optional=True))
     found = masked_schema(RowSchema(columns), options(card="drop"), b"")
-    assert found.columns == columns[:1]
+    assert (found.columns, found.unused_masks) == (columns[:1], ())
+
+
+def test_a_mask_without_its_column_is_told():
+    columns = (Column("id", INT, optional=False),)
+    found = masked_schema(RowSchema(columns), options(ID="hash", cadr="drop"), SECRET)
+    assert found.unused_masks == ("cadr",)
 
 
 def test_a_hashed_column_is_text_whatever_it_was():
@@ -100,3 +109,48 @@ def test_a_hash_needs_its_secret():
         assert "tooshort" not in str(refused.value)
     plain = parse_source(SOURCE.replace("hash", "redact"), "shop")
     assert mask_secret(plain, {}) == b""
+
+
+def test_a_statement_about_masked_columns_is_withheld_with_their_defaults():
+    text = 'connector = "mysql"\ntopic_prefix = "shop"\n'
+    text += '[tables."shop.people"]\ncolumns.card = { mask = "drop" }\n'
+    document = {
+        "source": {},
+        "ddl": "ALTER TABLE people ADD card VARCHAR(20) DEFAULT 'canary' COMMENT 'canary'",
+        "tableChanges": [
+            {
+                "type": "ALTER",
+                "id": '"shop"."people"',
+                "table": {
+                    "primaryKeyColumnNames": ["id"],
+                    "columns": [
+                        {"name": "id", "typeName": "INT", "optional": False},
+                        {
+                            "name": "CARD",
+                            "typeName": "ENUM",
+                            "optional": True,
+                            "defaultValueExpression": "canary",
+                            "enumValues": ["'canary'"],
+                            "comment": "canary",
+                        },
+                    ],
+                },
+            }
+        ],
+    }
+    message = ddl.SchemaMessage("shop", 0, 7, "1", json.dumps(document))
+    event = ddl.parse_event(message, "mysql")
+    (row,) = ddl_rows(parse_source(text, "shop"), "run", (event,), ())
+    assert row.ddl == "withheld: the table has masked columns"
+    assert [column["name"] for column in json.loads(row.columns)] == ["id", "CARD"]
+    assert "canary" not in row.columns
+    # The same again is no change, although what is recorded has no default.
+    again = (event, replace_offset(event))
+    assert len(ddl_rows(parse_source(text, "shop"), "run", again, ())) == 1
+    (open_row,) = ddl_rows(parse_source(text.split("[")[0], "shop"), "run", (event,), ())
+    assert open_row.ddl == document["ddl"]
+    assert open_row.columns.count("canary") == 3
+
+
+def replace_offset(event: ddl.SchemaEvent) -> ddl.SchemaEvent:
+    return replace(event, message=replace(event.message, offset=8))

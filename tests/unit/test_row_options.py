@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from lakehouse.config.sections import ColumnConfig, TableConfig
 from lakehouse.plan.batch import KeyRules
-from lakehouse.plan.options import with_options
+from lakehouse.plan.groups import Group
+from lakehouse.plan.options import MaskFacts, with_options
+from lakehouse.plan.row_schema import RowSchema
+from lakehouse.plan.tables import TablePlan
 from tests.unit.test_table_key import group, plan
 
 PLACE = ("s.public.orders", 0)
@@ -14,20 +17,31 @@ def masks(**given: str) -> TableConfig:
     return TableConfig(columns={name: ColumnConfig(mask=mask) for name, mask in given.items()})
 
 
+def apply_options(
+    planned: TablePlan,
+    groups: list[Group],
+    options: TableConfig,
+    docs: dict[str, str],
+    fingerprint: str,
+    *schemas: RowSchema,
+) -> TablePlan:
+    return with_options(planned, groups, schemas, options, MaskFacts(docs, fingerprint))
+
+
 def test_options_are_off_by_default():
-    found = with_options(plan(group('["a"]')), [group('["a"]')], TableConfig(), {}, "")
+    found = apply_options(plan(group('["a"]')), [group('["a"]')], TableConfig(), {}, "")
     assert (found.soft, found.history, found.hold) == (False, False, "")
 
 
 def test_options_come_from_the_toml_file():
     options = TableConfig(delete="soft", history=True)
-    found = with_options(plan(group('["a"]')), [group('["a"]')], options, {}, "")
+    found = apply_options(plan(group('["a"]')), [group('["a"]')], options, {}, "")
     assert (found.soft, found.history, found.hold) == (True, True, "")
 
 
 def test_deleted_rows_and_history_need_a_key():
     for options in (TableConfig(delete="soft"), TableConfig(history=True)):
-        found = with_options(plan(group("[]")), [group("[]", offset=3)], options, {}, "")
+        found = apply_options(plan(group("[]")), [group("[]", offset=3)], options, {}, "")
         assert "needs a key" in found.hold
         assert (found.versions, found.limits) == ((), {PLACE: 3})
 
@@ -35,16 +49,27 @@ def test_deleted_rows_and_history_need_a_key():
 def test_a_column_of_the_event_key_is_only_hashed():
     groups = [group('["a","b"]')]
     for mask in ("drop", "redact"):
-        found = with_options(plan(*groups), groups, masks(B=mask), {}, "")
+        found = apply_options(plan(*groups), groups, masks(B=mask), {}, "")
         assert "part of the key" in found.hold
         assert "columns.B.mask = 'hash'" in found.hold
-    assert with_options(plan(*groups), groups, masks(b="hash"), {}, "f").hold == ""
+    assert apply_options(plan(*groups), groups, masks(b="hash"), {}, "f").hold == ""
 
 
 def test_an_event_key_that_the_toml_file_replaces_may_be_dropped():
     replaced = plan(group('["a"]'), rules=KeyRules(("c",)))
-    assert with_options(replaced, [group('["a"]')], masks(a="drop"), {}, "").hold == ""
-    assert "part of the key" in with_options(replaced, [], masks(c="drop"), {}, "").hold
+    assert apply_options(replaced, [group('["a"]')], masks(a="drop"), {}, "").hold == ""
+    assert "part of the key" in apply_options(replaced, [], masks(c="drop"), {}, "").hold
+
+
+def test_a_mask_that_hides_nothing_is_a_finding():
+    groups, wanted = [group('["a"]')], masks(cadr="drop", b="drop")
+
+    def notes(docs: dict[str, str], *schemas: RowSchema) -> tuple[str, ...]:
+        return apply_options(plan(*groups), groups, wanted, docs, "", *schemas).notes
+
+    (note,) = notes({}, RowSchema(unused_masks=("cadr", "b")), RowSchema(unused_masks=("cadr",)))
+    assert "'cadr' hides nothing" in note
+    assert notes({}, RowSchema()) == notes({}) == ()
 
 
 def test_values_of_two_masks_are_never_mixed():
@@ -52,7 +77,7 @@ def test_values_of_two_masks_are_never_mixed():
     stored = plan(group('["c"]'), stored=("c",))
 
     def held(options: TableConfig, fingerprint: str = "f1") -> str:
-        return with_options(stored, [group('["c"]')], options, hashed, fingerprint).hold
+        return apply_options(stored, [group('["c"]')], options, hashed, fingerprint).hold
 
     assert held(masks(a="hash")) == ""
     assert "key f2" in held(masks(a="hash"), "f2")

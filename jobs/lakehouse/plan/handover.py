@@ -24,6 +24,8 @@ class StagedTable:
         unresolved: Column → rows whose unchanged large value was nowhere to be found.
         required: Columns that the source declares not null.
         topics: The topics with its events in the batch.
+        history: Its table of versions; empty where none is kept.
+        history_snapshot: The same for its table of versions.
     """
 
     identity: tuple[str | int | None, ...]
@@ -41,6 +43,18 @@ class StagedTable:
     unresolved: Mapping[str, int] = field(default_factory=dict)
     required: tuple[str, ...] = ()
     topics: tuple[str, ...] = ()
+    history: str = ""
+    history_snapshot: int | None = None
+
+    @property
+    def snapshots(self) -> dict[str, int]:
+        """Each Iceberg table that belongs to it and has a snapshot → its snapshot in the cut."""
+        found = {
+            self.silver: self.snapshot,
+            self.state: self.state_snapshot,
+            self.history: self.history_snapshot,
+        }
+        return {name: snapshot for name, snapshot in found.items() if snapshot is not None}
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,7 +76,9 @@ def masked_schema(schema: RowSchema, options: TableConfig, secret: bytes) -> Row
             masked = _hashed(column, secret) if mask == "hash" else _redacted(column)
             columns.append(replace(masked, semantic="", doc=docs[column.name.lower()]))
     dropped = tuple(c.name for c in schema.columns if masks.get(c.name.lower()) == "drop")
-    return RowSchema(tuple(columns), withheld=dropped)
+    known = {column.name.lower() for column in schema.columns}
+    unused = (name for name, c in options.columns.items() if c.mask and name.lower() not in known)
+    return RowSchema(tuple(columns), withheld=dropped, unused_masks=tuple(unused))
 
 
 def _hashed(column: Column, secret: bytes) -> Column:

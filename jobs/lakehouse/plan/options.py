@@ -7,39 +7,54 @@ with the options, or held with the reason.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from lakehouse.config import TableConfig
 from lakehouse.plan.groups import Group
 from lakehouse.plan.masks import MASKED, mask_docs
+from lakehouse.plan.row_schema import RowSchema
 from lakehouse.plan.schema import SchemaPlan
 from lakehouse.plan.tables import TablePlan, TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class MaskFacts:
+    """What is known of a table's masks before the batch.
+
+    Attributes:
+        stored_docs: Silver's columns and their docs; empty where there is no table yet.
+        fingerprint: Names the secret that values are hashed with; empty for none.
+    """
+
+    stored_docs: Mapping[str, str] = field(default_factory=dict)
+    fingerprint: str = ""
 
 
 def with_options(
     plan: TablePlan,
     groups: Sequence[Group],
+    schemas: Iterable[RowSchema],
     options: TableConfig,
-    stored_docs: Mapping[str, str],
-    fingerprint: str,
+    facts: MaskFacts,
 ) -> TablePlan:
     """The plan with the table's row options.
 
     Args:
         plan: From `plan_table`.
         groups: The table's groups.
+        schemas: The schemas of the batch, masked.
         options: What the TOML file says about the table.
-        stored_docs: Silver's columns and their docs; empty where there is no table yet.
-        fingerprint: Names the secret that values are hashed with; empty for none.
+        facts: What silver has and the masks want.
     """
     reason = (
         _needs_key(plan, options)
         or _masked_key(plan, groups, options)
-        or _other_mask(stored_docs, options, fingerprint)
+        or _other_mask(facts.stored_docs, options, facts.fingerprint)
     )
     if not reason:
-        return replace(plan, soft=options.delete == "soft", history=options.history)
+        notes = tuple(_unused(schemas, facts.stored_docs))
+        return replace(plan, soft=options.delete == "soft", history=options.history, notes=notes)
     held = {"versions": (), "schema": SchemaPlan(), "defaults": {}, "truncate": "", "renames": ()}
     return replace(plan, **held, limits=_firsts(groups), hold=reason)  # type: ignore[arg-type]
 
@@ -84,6 +99,15 @@ def _other_mask(stored_docs: Mapping[str, str], options: TableConfig, fingerprin
                 "the source and have them built again from bronze"
             )
     return ""
+
+
+def _unused(schemas: Iterable[RowSchema], stored: Iterable[str]) -> Iterator[str]:
+    """Masks that hide nothing: of a column to come, or misspelled."""
+    known = {name.lower() for name in stored}
+    unused = [set(schema.unused_masks) for schema in schemas]
+    for name in sorted(set.intersection(*unused)) if unused else ():
+        if name.lower() not in known:
+            yield f"the mask of column {name!r} hides nothing: the table has no such column"
 
 
 def _firsts(groups: Iterable[Group]) -> dict[TopicPartition, int]:

@@ -34,11 +34,13 @@ class RowSchema:
     Attributes:
         problem: Why they cannot be known; empty when they can.
         withheld: Names of columns that a mask drops.
+        unused_masks: Columns of the TOML file's masks that the row image has not.
     """
 
     columns: tuple[Column, ...] = ()
     problem: str = ""
     withheld: tuple[str, ...] = ()
+    unused_masks: tuple[str, ...] = ()
 
 
 # The doc of a column with a declared type begins so.

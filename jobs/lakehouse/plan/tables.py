@@ -13,6 +13,9 @@ from lakehouse.plan.schema import SchemaPlan
 from lakehouse.plan.types import Column
 
 STATE_ENDING = "__state"
+HISTORY_ENDING = "__history"
+# A silver table and what belongs to it: moved, published and tagged together.
+ENDINGS = ("", STATE_ENDING, HISTORY_ENDING)
 TopicPartition = tuple[str, int]
 
 
@@ -71,6 +74,7 @@ class TablePlan:
         hold: Why the table stops; empty when it does not.
         soft: Whether a deleted row stays, marked as deleted.
         history: Whether each version of a row is kept too.
+        notes: What a person should know of its options.
     """
 
     identity: TableIdentity
@@ -93,6 +97,7 @@ class TablePlan:
     hold: str = ""
     soft: bool = False
     history: bool = False
+    notes: tuple[str, ...] = ()
 
     @property
     def is_bag(self) -> bool:
@@ -103,6 +108,11 @@ class TablePlan:
     def state(self) -> str:
         """Namespace and name of the table of delete marks and barriers."""
         return self.silver + STATE_ENDING
+
+    @property
+    def history_table(self) -> str:
+        """Namespace and name of the table of versions; it is there where `history` is on."""
+        return self.silver + HISTORY_ENDING
 
 
 def default_token(column: Column) -> str | None:

@@ -32,7 +32,8 @@ def judge_events(rows: DataFrame, stored: DataFrame, barrier: str, *, is_bag: bo
         is_bag: Whether a source snapshot may read equal rows, which have one position too.
 
     Returns:
-        The rows with `verdict, had, live, standing, stored_position, stored_image`.
+        The rows with `verdict, repeated, had, live, standing, stored_position, stored_image`;
+        `repeated` events are in bronze or in the batch already.
     """
     older = f"position < coalesce(stored_position, '') OR position <= {literal(barrier)}"
     follows = "topic = stored_at.topic AND partition = stored_at.partition"
@@ -52,6 +53,7 @@ def judge_events(rows: DataFrame, stored: DataFrame, barrier: str, *, is_bag: bo
         "coalesce(had, 0) > 0 AS live",
         "coalesce(standing, false) AS standing",
         "stored_image",
+        f"redelivered OR {again} AS repeated",
         verdict,
     )
 

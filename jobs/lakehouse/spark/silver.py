@@ -20,6 +20,7 @@ from lakehouse.spark.events import decode_default
 from lakehouse.spark.properties import of_new_table
 from lakehouse.spark.rows import row_key
 from lakehouse.spark.sql import literal
+from lakehouse.spark.truncates import MAX_TRUNCATES, Truncate
 
 CDC = "_cdc"
 _CDC_FIELDS = {
@@ -65,10 +66,15 @@ PROPERTIES = {
 
 def cdc_name(columns: Mapping[str, str]) -> str:
     """The name of the struct with an event's coordinates; another one where the source has it."""
-    taken = sorted(name for name in columns if name.lower() == CDC)
+    return free_name(CDC, columns)
+
+
+def free_name(name: str, columns: Mapping[str, str]) -> str:
+    """The name of a column of ours; another one where the source has it, in any case."""
+    taken = sorted(column for column in columns if column.lower() == name)
     if not taken:
-        return CDC
-    return f"{CDC}_{hashlib.sha256(taken[0].encode()).hexdigest()[:8]}"
+        return name
+    return f"{name}_{hashlib.sha256(taken[0].encode()).hexdigest()[:8]}"
 
 
 def stored_columns(spark: SparkSession, silver: str) -> dict[str, str]:
@@ -85,26 +91,38 @@ def stored_columns(spark: SparkSession, silver: str) -> dict[str, str]:
 
 def prepare(spark: SparkSession, plan: TablePlan) -> None:
     """Create the table and its state table, or add and widen columns; repeating it is harmless."""
+    make_fit(spark, plan, plan.silver, _field(cdc_name(plan.columns), CDC_TYPE, ""))
     if not plan.exists:
-        properties = {**PROPERTIES, **of_new_table(plan)}
-        tables.create_table(spark, plan.silver, _schema(plan), properties)
         tables.create_table(spark, plan.state, STATE_SCHEMA, PROPERTIES)
+
+
+def make_fit(spark: SparkSession, plan: TablePlan, table: str, last: T.StructField) -> None:
+    """Create a table with the plan's columns, or add and widen columns.
+
+    Args:
+        spark: The session.
+        plan: The columns.
+        table: Namespace and name.
+        last: Our own column, behind the source's.
+    """
+    stored = stored_columns(spark, table)
+    if not stored:
+        properties = {**PROPERTIES, **of_new_table(plan)}
+        tables.create_table(spark, table, _schema(plan, last), properties)
         return
-    present = {name.lower(): kind for name, kind in stored_columns(spark, plan.silver).items()}
+    present = {name.lower(): kind for name, kind in stored.items()}
     missing = [column for column in plan.schema.add if column.name.lower() not in present]
     if missing:
-        tables.add_columns(
-            spark, plan.silver, [_field(c.name, c.type.spark, c.doc) for c in missing]
-        )
+        tables.add_columns(spark, table, [_field(c.name, c.type.spark, c.doc) for c in missing])
     for name, kind in plan.schema.widen:
         if present.get(name.lower()) != kind:
-            tables.widen_column(spark, plan.silver, name, kind)
+            tables.widen_column(spark, table, name, kind)
 
 
-def _schema(plan: TablePlan) -> T.StructType:
+def _schema(plan: TablePlan, last: T.StructField) -> T.StructType:
     docs = {column.name: column.doc for v in plan.versions for column in v.stored_columns}
     fields = [_field(name, kind, docs.get(name, "")) for name, kind in plan.columns.items()]
-    return T.StructType([*fields, _field(cdc_name(plan.columns), CDC_TYPE, "")])
+    return T.StructType([*fields, last])
 
 
 def _field(name: str, kind: str, doc: str) -> T.StructField:
@@ -138,11 +156,11 @@ def stored_state(
         each key; `had` says how many live rows it has, `standing` whether silver has any row of
         it, be it one that is marked as deleted.
     """
-    cdc = quote_ident(cdc_name(plan.columns))
+    cdc = f"s.{quote_ident(cdc_name(plan.columns))}"
     no_image = F.lit(None).cast(_image_type(plan)).alias("stored_image")
-    rows = spark.table(tables.full_name(plan.silver))
+    rows = spark.table(tables.full_name(plan.silver)).alias("s")
     image = F.expr(f"{_stored_image(plan)} AS stored_image")
-    live = rows.join(F.broadcast(keys.alias("k")), _same_key(plan), "inner").select(
+    live = rows.join(F.broadcast(keys.alias("k")), same_key(plan), "inner").select(
         "k.row_key",
         F.col(f"{cdc}.position").alias("stored_position"),
         F.expr(f"struct({cdc}.topic, {cdc}.partition, {cdc}.offset) AS stored_at"),
@@ -188,12 +206,12 @@ def is_live(cdc: str) -> str:
 
 
 def _stored_image(plan: TablePlan) -> str:
-    """A stored row's image; a column that this batch adds has its default in older rows."""
+    """The image of a stored row `s`; a column that this batch adds has its default there."""
     added = {column.name.lower() for column in plan.schema.add}
     values = (
         f"CAST({decode_default(plan.defaults[name.lower()])} AS {kind})"
         if name.lower() in added and name.lower() in plan.defaults
-        else quote_ident(name)
+        else f"s.{quote_ident(name)}"
         for name, kind in plan.columns.items()
     )
     named = zip(map(literal, plan.columns), values, strict=True)
@@ -227,11 +245,23 @@ def newest_barrier(spark: SparkSession, plan: TablePlan) -> str:
     return (row["position"] if row else None) or ""
 
 
-def _same_key(plan: TablePlan) -> Column:
+def barriers_from(spark: SparkSession, plan: TablePlan, position: str) -> list[Truncate]:
+    """The truncates that silver has applied, from a position on, in no order."""
+    rows = spark.table(tables.full_name(plan.state)).where(
+        f"kind = {literal(BARRIER)} AND position >= {literal(position)}"
+    )
+    ends = rows.selectExpr(
+        "position", "unix_millis(source_ts) AS source_ts_ms", "topic", "partition", "offset"
+    )
+    return [Truncate(**row.asDict()) for row in ends.limit(MAX_TRUNCATES).collect()]
+
+
+def same_key(plan: TablePlan) -> Column:
+    """Whether a row `s` has the key `k.key`, or in a bag the name `k.row_key`."""
     if plan.is_bag:
-        return F.expr(f"{row_key(plan)} = k.row_key")
+        return F.expr(f"{row_key(plan, 's')} = k.row_key")
     condition = F.lit(True)
     for name in plan.key:
         quoted = quote_ident(name)
-        condition = condition & (F.col(quoted) == F.col(f"k.key.{quoted}"))
+        condition = condition & (F.col(f"s.{quoted}") == F.col(f"k.key.{quoted}"))
     return condition

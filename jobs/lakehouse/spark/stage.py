@@ -16,6 +16,8 @@ from lakehouse.names import quote_ident
 from lakehouse.plan.conservation import summed
 from lakehouse.plan.tables import TablePlan, TopicPartition
 from lakehouse.spark import collapse, events, metadata, placeholders, silver, tables
+from lakehouse.spark.history import prepare as prepare_history
+from lakehouse.spark.history import stage_history
 from lakehouse.spark.session import tune
 from lakehouse.spark.soft import keep_deleted
 from lakehouse.spark.sql import literal
@@ -46,6 +48,7 @@ class Staged:
         changed: Whether the branch differs from `main`.
         snapshot: Head of the silver branch, or of `main` where nothing changed.
         state_snapshot: The same for the state table; None while it has no snapshot.
+        history_snapshot: The same for the table of versions; None where there is none.
         rows: Live rows in the table afterwards.
         seen: Topic partition → events that staging looked at.
         superseded: Topic partition → events that were older than what is stored.
@@ -65,6 +68,7 @@ class Staged:
     quarantined: Mapping[TopicPartition, int] = field(default_factory=dict)
     unresolved: Mapping[str, int] = field(default_factory=dict)
     bad: tuple[BadEvent, ...] = ()
+    history_snapshot: int | None = None
 
 
 def stage_table(work: Work, envelopes: DataFrame) -> Staged:
@@ -81,15 +85,22 @@ def stage_table(work: Work, envelopes: DataFrame) -> Staged:
     before = _rows_before(work)
     tune(work.spark, before + work.messages)
     silver.prepare(work.spark, plan)
+    if plan.history:
+        prepare_history(work)
     has_state = plan.exists and metadata.head(work.catalog, plan.state) is not None
     barrier = silver.newest_barrier(work.spark, plan) if has_state else ""
     truncates = load_truncates(envelopes, plan, barrier)
     truncate = truncates[-1].position if truncates else ""
     judged = _judged(work, envelopes, barrier, has_state=has_state).localCheckpoint(eager=False)
-    folded = _folded(judged, plan, truncates).localCheckpoint(eager=False)
+    resolved = _resolved(judged, plan)
+    folded = _folded(resolved, plan, truncates).localCheckpoint(eager=False)
     numbers = _numbers(folded, plan)
+    is_history_changed = plan.history and stage_history(work, resolved, truncates)
     if not numbers["keys"] and not truncate and not (plan.schema.add and before):
-        return _result(work, judged, before, changed=False)
+        if is_history_changed:
+            # Late versions alone: the cut has the same rows, and validation looks at the branch.
+            tables.create_branch(work.spark, plan.silver, work.branch)
+        return _result(work, judged, before, changed=is_history_changed)
     work.check()
     if not truncate:
         rows = str(_rows_after(work, numbers, before, truncate))
@@ -104,15 +115,17 @@ def stage_table(work: Work, envelopes: DataFrame) -> Staged:
     )
 
 
-def _folded(judged: DataFrame, plan: TablePlan, truncates: Sequence[Truncate]) -> DataFrame:
+def _folded(resolved: DataFrame, plan: TablePlan, truncates: Sequence[Truncate]) -> DataFrame:
     """What the batch makes of each key."""
     newest = truncates[-1].position if truncates else ""
-    folded = collapse.winners(_resolved(judged, plan), newest, plan)
+    folded = collapse.winners(resolved, newest, plan)
     return keep_deleted(folded, truncates) if plan.soft else folded
 
 
 def _resolved(judged: DataFrame, plan: TablePlan) -> DataFrame:
     """With unchanged large values; a row of a bag has its own in the image before."""
+    if plan.history:
+        judged = judged.withColumn("lacked", F.col("unavailable"))
     if not plan.placeholders or plan.is_bag:
         return judged
     return placeholders.resolve(judged, list(plan.columns))
@@ -174,10 +187,12 @@ def _result(work: Work, judged: DataFrame, rows: int, *, changed: bool) -> Stage
     verdicts = _verdicts(judged)
     heads = metadata.refs(work.catalog, work.plan.silver)
     states = metadata.refs(work.catalog, work.plan.state)
+    versions = metadata.refs(work.catalog, work.plan.history_table) if work.plan.history else {}
     return Staged(
         changed=changed,
         snapshot=heads.get(work.branch, heads.get(metadata.MAIN)),
         state_snapshot=states.get(work.branch, states.get(metadata.MAIN)),
+        history_snapshot=versions.get(work.branch, versions.get(metadata.MAIN)),
         rows=rows,
         seen=summed(verdicts.values()),
         superseded=verdicts.get(collapse.SUPERSEDED, {}),

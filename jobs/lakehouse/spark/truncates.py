@@ -23,13 +23,16 @@ MAX_TRUNCATES = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Truncate:
-    """One truncate event. `source_ts_ms` is None where the source gives no time."""
+    """One truncate event. `source_ts_ms` is None where the source gives no time.
+
+    A truncate that is applied may have lost its coordinates, which are None then.
+    """
 
     position: str
     source_ts_ms: int | None
-    topic: str
-    partition: int
-    offset: int
+    topic: str | None
+    partition: int | None
+    offset: int | None
 
 
 def load_truncates(envelopes: DataFrame, plan: TablePlan, barrier: str) -> tuple[Truncate, ...]:
@@ -78,9 +81,14 @@ def as_array(truncates: Iterable[Truncate]) -> str:
 
 
 def _struct(truncate: Truncate) -> str:
-    at = "NULL" if truncate.source_ts_ms is None else f"{truncate.source_ts_ms}L"
+    topic = "NULL" if truncate.topic is None else literal(truncate.topic)
     return (
         f"named_struct('op', {literal(DELETE)}, 'position', {literal(truncate.position)}, "
-        f"'source_ts_ms', CAST({at} AS bigint), 'topic', {literal(truncate.topic)}, "
-        f"'partition', {truncate.partition}, 'offset', {truncate.offset}L)"
+        f"'source_ts_ms', {_number(truncate.source_ts_ms, 'bigint')}, "
+        f"'topic', CAST({topic} AS string), 'partition', {_number(truncate.partition, 'int')}, "
+        f"'offset', {_number(truncate.offset, 'bigint')})"
     )
+
+
+def _number(value: int | None, kind: str) -> str:
+    return f"CAST({'NULL' if value is None else value} AS {kind})"

@@ -68,11 +68,8 @@ def write_silver(
     spark, plan = work.spark, work.plan
     tables.create_branch(spark, plan.silver, work.branch)
     cdc = quote_ident(silver.cdc_name(plan.columns))
-    added = {column.name.lower() for column in plan.schema.add}
-    fills = [column for name, column in plan.defaults.items() if name in added]
-    if plan.exists and fills:
-        values = _assignments(work, fills)
-        tables.update_on_branch(spark, plan.silver, work.branch, values, work.summary)
+    if plan.exists:
+        fill_defaults(work, plan.silver)
     if truncates and not plan.soft:
         old = f"{cdc}.position < {literal(truncates[-1].position)}"
         tables.delete_on_branch(spark, plan.silver, work.branch, old, work.summary)
@@ -92,6 +89,15 @@ def write_silver(
         files = 1 + numbers["upserts"] // _ROWS_PER_FILE
         tables.append_on_branch(rows.coalesce(files), plan.silver, work.branch, work.summary)
     return marked
+
+
+def fill_defaults(work: Work, table: str, where: str = "true") -> None:
+    """Rows older than an added column get its constant default."""
+    added = {column.name.lower() for column in work.plan.schema.add}
+    fills = [column for name, column in work.plan.defaults.items() if name in added]
+    if fills:
+        values = _assignments(work, fills)
+        tables.update_on_branch(work.spark, table, work.branch, values, work.summary, where=where)
 
 
 def _mark_truncated(work: Work, truncates: Sequence[Truncate]) -> int:

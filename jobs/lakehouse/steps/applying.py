@@ -131,6 +131,8 @@ def _table(plan: TablePlan, staged: Staged) -> StagedTable:
         unresolved=staged.unresolved,
         topics=tuple(sorted({topic for topic, _ in plan.places})),
         required=tuple(name for name, column in newest.items() if not column.optional),
+        history=plan.history_table if plan.history else "",
+        history_snapshot=staged.history_snapshot,
     )
 
 
@@ -143,4 +145,5 @@ def _findings(
         for column, count in table.unresolved.items()
     ]
     held = [f"{plan.silver} is held: {plan.hold}" for plan in plans if plan.hold]
-    return (*work.batch.transactions.findings, *missing, *held)
+    notes = [f"{plan.silver}: {note}" for plan in plans for note in plan.notes]
+    return (*work.batch.transactions.findings, *missing, *held, *notes)

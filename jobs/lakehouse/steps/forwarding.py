@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from lakehouse.errors import MainMoved
 from lakehouse.plan.handover import renames_of
 from lakehouse.plan.records import CUTS, CutRow
-from lakehouse.plan.tables import STATE_ENDING
+from lakehouse.plan.tables import ENDINGS, HISTORY_ENDING
 from lakehouse.spark import metadata, tables
 from lakehouse.spark.properties import rename_columns
 from lakehouse.steps.context import StepContext
@@ -60,7 +60,7 @@ def _forward_all(context: StepContext, cut: CutRow, check: Callable[[], None]) -
 def _move_tables(context: StepContext, cut: CutRow, check: Callable[[], None]) -> None:
     """A table makes room for the next one of its name; each move may have happened already."""
     for was, name in json.loads(cut.moves or "[]"):
-        for ending in ("", STATE_ENDING):
+        for ending in ENDINGS:
             check()
             if tables.exists(context.spark, was + ending) and not tables.exists(
                 context.spark, name + ending
@@ -70,15 +70,17 @@ def _move_tables(context: StepContext, cut: CutRow, check: Callable[[], None]) -
 
 def _rename_columns(context: StepContext, cut: CutRow, check: Callable[[], None]) -> None:
     """All branches of a table share its schema, so that this comes right before `main` moves."""
-    for table, renaming in renames_of(cut.renames).items():
-        check()
-        rename_columns(
-            context.spark,
-            context.ledger.catalog,
-            table,
-            renaming.columns,
-            renaming.position,
-        )
+    for silver, renaming in renames_of(cut.renames).items():
+        for table in (silver, silver + HISTORY_ENDING):
+            check()
+            if tables.exists(context.spark, table):
+                rename_columns(
+                    context.spark,
+                    context.ledger.catalog,
+                    table,
+                    renaming.columns,
+                    renaming.position,
+                )
 
 
 def _not_at(context: StepContext, cut: CutRow) -> list[str]:

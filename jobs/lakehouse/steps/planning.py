@@ -21,7 +21,7 @@ from lakehouse.plan.groups import Group
 from lakehouse.plan.handover import excluded_of, published_names
 from lakehouse.plan.incarnations import Incarnations, Parts
 from lakehouse.plan.masks import key_fingerprint
-from lakehouse.plan.options import with_options
+from lakehouse.plan.options import MaskFacts, with_options
 from lakehouse.plan.progress import Progress
 from lakehouse.plan.records import SchemaVersionRow
 from lakehouse.plan.renames import Rename, Renames
@@ -76,7 +76,8 @@ def table_plans(
         schemas = work.batch.schemas.get(identity, {})
         plan = plan_table(identity, mine, schemas, facts, rules)
         if mine or plan.renames:
-            plans.append(with_options(plan, mine, options, stored.docs, fingerprint))
+            masks = MaskFacts(stored.docs, fingerprint)
+            plans.append(with_options(plan, mine, schemas.values(), options, masks))
     return plans, names
 
 

@@ -24,7 +24,7 @@ from lakehouse.plan.handover import (
 )
 from lakehouse.plan.progress import Progress, replaced
 from lakehouse.plan.records import CUTS, CutRow
-from lakehouse.plan.tables import STATE_ENDING
+from lakehouse.plan.tables import ENDINGS
 from lakehouse.spark import metadata
 from lakehouse.spark.leases import Leases
 from lakehouse.steps.context import StepContext, StepOutcome
@@ -101,10 +101,8 @@ def _refuse_moved_main(context: StepContext, staged: tuple[StagedTable, ...]) ->
         MainMoved: Another program wrote to one.
     """
     for table in staged:
-        for name, snapshot in ((table.silver, table.snapshot), (table.state, table.state_snapshot)):
-            if snapshot is not None and not metadata.is_only_rewritten(
-                context.ledger.catalog, name, snapshot
-            ):
+        for name, snapshot in table.snapshots.items():
+            if not metadata.is_only_rewritten(context.ledger.catalog, name, snapshot):
                 raise MainMoved(
                     f"Table {name!r}: main has rows of another program since snapshot {snapshot} "
                     "was staged: expected compaction at most; roll that commit back "
@@ -133,9 +131,7 @@ def _cut_row(
     moved = _moved(staged)
     known = {moved.get(name, name): s for name, s in base.tables.items()} if base else {}
     for table in staged.tables:
-        for name, snapshot in ((table.silver, table.snapshot), (table.state, table.state_snapshot)):
-            if snapshot is not None:
-                known[moved.get(name, name)] = snapshot
+        known |= {moved.get(name, name): s for name, s in table.snapshots.items()}
     there = {*identities_of(base), *(table.silver for table in staged.tables)}
     names = {moved.get(name, name) for name in there}
     identities = {name: staged.identities[name] for name in sorted(names)}
@@ -166,10 +162,8 @@ def _cut_row(
 
 
 def _moved(staged: StagedCut) -> dict[str, str]:
-    """Old name → new name of every table that gets one, state tables included."""
-    return {
-        was + ending: name + ending for was, name in staged.moves for ending in ("", STATE_ENDING)
-    }
+    """Old name → new name of every table that gets one, those that belong to it included."""
+    return {was + ending: name + ending for was, name in staged.moves for ending in ENDINGS}
 
 
 def _refusal(
