@@ -16,13 +16,13 @@ from lakehouse.spark.session import spark_session
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Where tests run in several processes, one has the local stack and one the Spark session."""
+    """Where tests run in several processes, one has the local stack; a file stays together."""
     stack = Path(__file__).parent / "stack"
     for item in items:
         if item.path.is_relative_to(stack):
             item.add_marker(pytest.mark.xdist_group("stack"))
         elif "spark" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.xdist_group("spark"))
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
 
 
 @pytest.fixture(scope="session")
