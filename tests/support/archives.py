@@ -39,7 +39,8 @@ def read_archive(folder: Path) -> list[Message]:
     found = []
     for path in folder.iterdir():
         if path.name.endswith((".jsonl", ".jsonl.gz")):
-            lines = (gzip.open if path.suffix == ".gz" else open)(path, "rb").read().split(b"\n")
+            content = path.read_bytes()
+            lines = (gzip.decompress(content) if path.suffix == ".gz" else content).split(b"\n")
             found += [_read(json.loads(line)) for line in lines if line]
     return sorted(found, key=_position)
 

@@ -45,7 +45,13 @@ _ARROW: Mapping[object, pa.DataType] = {
     tuple[str, ...]: pa.list_(pa.string()),
     Mapping[str, int]: pa.map_(pa.string(), pa.int64()),
 }
-_PROPERTIES = {"format-version": "2", "write.metadata.delete-after-commit.enabled": "true"}
+# All sources append to the same tables: an append that another one overtook is tried again.
+_PROPERTIES = {
+    "format-version": "2",
+    "write.metadata.delete-after-commit.enabled": "true",
+    "commit.retry.num-retries": "20",
+    "commit.retry.max-wait-ms": "2000",
+}
 
 
 def open_catalog(settings: Settings) -> Catalog:
