@@ -16,8 +16,12 @@ from lakehouse.spark.session import spark_session
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Where tests run in several processes, one has the local stack; a file stays together."""
+    """Where tests run in several processes, one has the local stack; a file stays together.
+
+    The stack's tests are the longest that belong together: started last, they would end alone.
+    """
     stack = Path(__file__).parent / "stack"
+    items.sort(key=lambda item: not item.path.is_relative_to(stack))
     for item in items:
         if item.path.is_relative_to(stack):
             item.add_marker(pytest.mark.xdist_group("stack"))

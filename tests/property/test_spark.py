@@ -27,7 +27,7 @@ FACTOR = float(os.environ.get("LAKEHOUSE_SOAK_FACTOR", "1"))
 CONNECTORS = [
     pytest.param(
         connector,
-        marks=[pytest.mark.xfail(reason="see below", strict=False)]
+        marks=[pytest.mark.xfail(reason="half a transaction, see above", strict=False)]
         if connector == "postgresql"
         else [],
     )
