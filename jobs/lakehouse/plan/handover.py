@@ -126,9 +126,11 @@ class StagedCut:
         kept["tables"] = tuple(_table(table) for table in values["tables"])
         kept["excluded"] = {name: Excluded(**e) for name, e in values["excluded"].items()}
         kept["findings"] = tuple(values["findings"])
-        kept["renames"] = renames_of(json.dumps(values["renames"]))
-        kept["moves"] = tuple((was, name) for was, name in values["moves"])
-        kept["identities"] = {n: tuple(members) for n, members in values["identities"].items()}
+        kept["renames"] = renames_of(json.dumps(values.get("renames", {})))
+        kept["moves"] = tuple((was, name) for was, name in values.get("moves", ()))
+        kept["identities"] = {
+            n: tuple(members) for n, members in values.get("identities", {}).items()
+        }
         return StagedCut(**kept)
 
 
