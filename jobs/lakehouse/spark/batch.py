@@ -6,7 +6,7 @@ profile and schemas, and the ends that keep transactions whole. `check` and `app
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -29,7 +29,7 @@ from lakehouse.spark.redelivery import mark, place, suspect
 from lakehouse.spark.session import tune
 from lakehouse.spark.sql import all_of, any_of, in_partition
 from lakehouse.spark.tombstones import EMPTY_MESSAGE, without_tombstones
-from lakehouse.spark.transactions import Surroundings, TransactionCut, cut_transactions
+from lakehouse.spark.transactions import TransactionCut, cut_transactions
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ def open_batch(
         groups = profile(parsed, since.position)
     placed = _place(spark, source, connector, parsed, groups, since)
     clock = _stream_time(messages, until)
-    cut = _cut(placed, source, connector, Surroundings(since.position, clock, landed, earlier))
+    cut = _cut(placed, source, connector, since, clock, earlier)
     end = limited(landed, cut.ends)
     inside = placed.where(before(end, cut.ends)) if cut.ends else placed
     final = profile(inside, since.position) if cut.ends else groups
@@ -160,11 +160,13 @@ def _cut(
     placed: DataFrame,
     source: SourceConfig,
     connector: Connector,
-    around: Surroundings,
+    since: Since,
+    clock_ms: int,
+    earlier: Callable[[], DataFrame],
 ) -> TransactionCut:
     if not source.transactions.consistent or source.kafka.transactions is None:
         return TransactionCut()
-    return cut_transactions(placed, source, connector, around)
+    return cut_transactions(placed, source, connector, since.position, clock_ms, earlier)
 
 
 def _earlier(

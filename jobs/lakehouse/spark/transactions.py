@@ -12,18 +12,16 @@ from dataclasses import dataclass, field
 from functools import partial
 
 import pyspark.sql.functions as F
-from pyspark.sql import Column, DataFrame, Row
+from pyspark.sql import DataFrame, Row
 
 from lakehouse.config import SourceConfig, TopicRole, topic_role
 from lakehouse.connectors import Connector
 from lakehouse.envelope import BEGIN, END
 from lakehouse.names import sanitised_topic
-from lakehouse.plan.offsets import LandedOffsets
-from lakehouse.spark.doubts import IS_EVENT, Doubts, look_again
-from lakehouse.spark.positions import SEPARATOR
 from lakehouse.spark.sql import literal
 
 _FINDINGS_SHOWN = 20
+_IS_EVENT = "transaction IS NOT NULL AND reason IS NULL AND NOT control"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,29 +41,13 @@ class TransactionCut:
     findings: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What lies around a batch.
-
-    Attributes:
-        applied_position: Highest position of the newest cut; events below it are redeliveries.
-        stream_time_ms: The source's clock, in milliseconds since the epoch.
-        landed: How far bronze goes.
-        earlier: The envelopes before the batch; asked only when events or an END seem to be
-            missing, since a restarted connector may send the last events of a transaction alone.
-    """
-
-    applied_position: str
-    stream_time_ms: int
-    landed: LandedOffsets
-    earlier: Callable[[], DataFrame]
-
-
 def cut_transactions(
     envelopes: DataFrame,
     source: SourceConfig,
     connector: Connector,
-    around: Surroundings,
+    applied_position: str,
+    stream_time_ms: int,
+    earlier: Callable[[], DataFrame],
 ) -> TransactionCut:
     """Find the first transaction that is not whole, and what stands behind it.
 
@@ -73,20 +55,22 @@ def cut_transactions(
         envelopes: The batch, with positions.
         source: Its transaction topic and timeout.
         connector: How transaction ids compare.
-        around: What lies around the batch.
+        applied_position: Highest position of the newest cut; events up to it are redeliveries.
+        stream_time_ms: The source's clock, in milliseconds since the epoch.
+        earlier: The envelopes before the batch; asked only when events seem to be missing, since
+            a restarted connector may send the last events of a transaction alone, and its END.
     """
     marks = _marks(envelopes, connector).cache()
     try:
-        fresh = envelopes.where(f"{IS_EVENT} AND {_is_fresh(around.applied_position, connector)}")
-        topics = _ingested(marks, source)
-        judge = partial(_states, marks, list(topics), around.stream_time_ms, source)
-        states = judge(_events(envelopes), None).cache()
+        events = _events(envelopes)
+        fresh = envelopes.where(f"{_IS_EVENT} AND {_is_fresh(applied_position)}")
+        judge = partial(_states, marks, fresh, _ingested(marks, source), stream_time_ms, source)
+        states = judge(events).cache()
         summary = _summary(states)
-        if summary["doubtful"]:
-            before = around.earlier()
-            both = marks, _marks(before, connector)
-            doubts = look_again(envelopes, fresh, both, before, around.landed, topics)
-            states = judge(_events(envelopes).unionByName(doubts.events), doubts).cache()
+        if summary["short"]:
+            short = F.broadcast(states.where("short").select("transaction"))
+            landed = _events(earlier()).join(short, "transaction", "left_semi")
+            states = judge(events.unionByName(landed)).cache()
             summary = _summary(states)
         first = summary["first"]
         ends = _ends(fresh, states, first)
@@ -110,7 +94,6 @@ def _marks(envelopes: DataFrame, connector: Connector) -> DataFrame:
         (F.col("role") == str(TopicRole.TRANSACTION)) & ~F.col("value_null")
     ).select(
         "offset",
-        "landed_at",
         F.expr("try_variant_get(payload, '$.status', 'string')").alias("status"),
         F.expr("try_variant_get(payload, '$.id', 'string')").alias("id"),
         F.expr("try_variant_get(payload, '$.ts_ms', 'bigint')").alias("ts_ms"),
@@ -128,58 +111,62 @@ def _summary(states: DataFrame) -> Row:
         F.min(F.when(~F.col("whole"), F.col("order"))).alias("first"),
         F.count_if(F.col("whole")).alias("whole"),
         F.count_if(~F.col("whole")).alias("waiting"),
-        F.count_if(F.col("doubtful")).alias("doubtful"),
+        F.count_if(F.col("short")).alias("short"),
     )
     return counted.collect()[0]
 
 
 def _events(envelopes: DataFrame) -> DataFrame:
     """What tells the change events of transactions apart."""
-    return envelopes.where(IS_EVENT).select("transaction", "collection", "total_order")
+    return envelopes.where(_IS_EVENT).select("transaction", "collection", "total_order")
 
 
-def _is_fresh(applied_position: str, connector: Connector) -> str:
-    """Whether an event is not applied yet.
-
-    Transactions may share a commit position, and one that a number stands in for says little.
-    """
-    commit = SEPARATOR.join(applied_position.split(SEPARATOR)[: connector.commit_fields])
-    return f"NOT redelivered AND (running OR position >= {literal(commit)})"
+def _is_fresh(applied_position: str) -> str:
+    """Whether an event is not applied yet."""
+    return f"NOT redelivered AND position > {literal(applied_position)}"
 
 
-def _ingested(marks: DataFrame, source: SourceConfig) -> dict[str, str]:
-    """The data collections named by END whose topics this source lands, with the topic."""
+def _ingested(marks: DataFrame, source: SourceConfig) -> list[str]:
+    """The data collections named by END whose topics this source lands."""
     rows = marks.select(F.explode("collections.data_collection").alias("name")).distinct().collect()
-    topics = {r["name"]: sanitised_topic(f"{source.topic_prefix}.{r['name']}") for r in rows}
-    return {n: t for n, t in topics.items() if topic_role(source, t) is TopicRole.DATA}
+    return [
+        row["name"]
+        for row in rows
+        if topic_role(source, sanitised_topic(f"{source.topic_prefix}.{row['name']}"))
+        is TopicRole.DATA
+    ]
 
 
 def _states(
     marks: DataFrame,
+    fresh: DataFrame,
     ingested: list[str],
     stream_time_ms: int,
     source: SourceConfig,
     events: DataFrame,
-    doubts: Doubts | None,
 ) -> DataFrame:
-    """Each transaction of the batch: `transaction, order, whole, odd, doubtful`.
+    """Each transaction of the batch: `transaction, order, whole, odd, short`.
 
     Args:
         marks: BEGIN and END.
+        fresh: Events that are not applied yet: later ones tell that missing ones never come.
         ingested: Data collections that this source lands.
         stream_time_ms: The source's clock.
         source: Its timeout.
-        events: What has landed of the transactions, at a second look also earlier.
-        doubts: What the second look knows; None at the first one.
+        events: What has landed of the transactions, also earlier and repeatedly.
     """
     known = marks.groupBy("transaction").agg(
         F.min("offset").alias("order"),
         F.min("ts_ms").alias("began_ms"),
         F.max(F.when(F.col("status") == END, F.col("offset"))).alias("end"),
-        F.min(F.when(F.col("status") == END, F.col("landed_at"))).alias("ended_at"),
     )
+    last_begin = marks.agg(F.max(F.when(F.col("status") == BEGIN, F.col("offset"))).alias("last"))
+    ordered = fresh.join(known.select("transaction", "order"), "transaction", "left")
     landed = events.groupBy("transaction", "collection").agg(
         F.countDistinct("total_order").alias("landed")
+    )
+    newest = ordered.groupBy("collection").agg(
+        F.max(F.coalesce("order", F.lit(2**62))).alias("newest")
     )
     expected = (
         marks.where(F.col("status") == END)
@@ -194,47 +181,33 @@ def _states(
     )
     short = (
         expected.join(landed, ["transaction", "collection"], "left")
-        .join(known.select("transaction", "order", "ended_at"), "transaction", "inner")
+        .join(newest, "collection", "left")
+        .join(known.select("transaction", "order"), "transaction", "inner")
         .where(F.coalesce("landed", F.lit(0)) < F.col("expected"))
         .groupBy("transaction")
-        .agg(F.min(_is_overtaken(doubts)).alias("overtaken"))
+        .agg(F.min(F.coalesce(F.col("newest") > F.col("order"), F.lit(False))).alias("overtaken"))
     )
     late = F.col("began_ms") + int(source.transactions.timeout.total_seconds() * 1000)
-    ended, is_short = F.col("end").isNotNull(), F.col("overtaken").isNotNull()
-    news = doubts.news if doubts and doubts.news is not None else -1
     odd = (
-        F.when(~ended & (F.col("order") < news), "END was lost")
+        F.when(F.col("end").isNull() & (F.col("last") > F.col("order")), "END was lost")
         .when(F.col("overtaken"), "fewer events landed than END counts, and later ones did")
-        .when((~ended | is_short) & (late < stream_time_ms), "not whole after the timeout")
+        .when(
+            (F.col("end").isNull() | F.col("overtaken").isNotNull()) & (late < stream_time_ms),
+            "not whole after the timeout",
+        )
     )
-    last = marks.agg(F.max(F.when(F.col("status") == BEGIN, F.col("offset"))).alias("last"))
+    whole = F.col("end").isNotNull() & F.col("overtaken").isNull()
     return (
         known.join(short, "transaction", "left")
-        .crossJoin(last)
+        .crossJoin(last_begin)
         .select(
             "transaction",
             "order",
             odd.alias("odd"),
-            ((ended & ~is_short) | odd.isNotNull()).alias("whole"),
-            (is_short | (~ended & (F.col("last") > F.col("order")))).alias("doubtful"),
+            (whole | odd.isNotNull()).alias("whole"),
+            F.col("overtaken").isNotNull().alias("short"),
         )
     )
-
-
-def _is_overtaken(doubts: Doubts | None) -> Column:
-    """Whether what is missing of a transaction can never come."""
-    if doubts is None or not doubts.behind:
-        return F.lit(False)
-    entries = ", ".join(
-        f"{literal(collection)}, named_struct('lowest', {lowest}L, 'highest', {highest}L)"
-        for collection, (lowest, highest) in doubts.behind.items()
-    )
-    behind = F.expr(f"element_at(map({entries}), collection)")
-    everywhere, anywhere = (
-        F.coalesce(behind.getField(name), F.lit(-1)) for name in ("lowest", "highest")
-    )
-    is_old = F.col("ended_at") < F.lit(doubts.newest_landing)
-    return (everywhere > F.col("order")) | ((anywhere > F.col("order")) & is_old)
 
 
 def _ends(events: DataFrame, states: DataFrame, first: int | None) -> dict[tuple[str, int], int]:
