@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import os
 import sys
+import sysconfig
 from pathlib import Path
 
-from infra.setup.layout import jars, java_home
+from infra.setup.classes import archive_file, class_path
+from infra.setup.layout import java_home
 
 _DEFAULTS = {
     "spark.master": "local[2]",
@@ -55,11 +57,18 @@ def spark_environment(home: Path) -> dict[str, str]:
 def _write_defaults(home: Path) -> Path:
     folder = home.absolute() / "spark"
     folder.mkdir(parents=True, exist_ok=True)
+    jar_files = class_path(Path(sysconfig.get_path("purelib")))
+    archive = archive_file(Path(sys.prefix), java_home(), jar_files)
     values = {
         **_DEFAULTS,
-        "spark.jars": ",".join(str(jar) for jar in jars("spark")),
+        # Before Spark's own class path, which has this folder in it: an archive fits a class path
+        # that begins as its own does, and has no folders.
+        "spark.driver.extraClassPath": os.pathsep.join(map(str, jar_files)),
         "spark.local.dir": str(folder / "tmp"),
     }
+    if archive.is_file() and archive.stat().st_size:
+        # What does not fit is left unused without a word.
+        values["spark.driver.extraJavaOptions"] += f" -XX:SharedArchiveFile={archive} -Xlog:cds=off"
     text = "".join(f"{key} {value}\n" for key, value in sorted(values.items()))
     temporary = folder / f"spark-defaults.{os.getpid()}"
     temporary.write_text(text, encoding="utf-8")

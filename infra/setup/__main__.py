@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from infra.setup import java
+from infra.setup.classes import install_class_archive
 from infra.setup.command import python_name, say
 from infra.setup.databases import install_databases
 from infra.setup.environment import install_environment, site_packages
@@ -36,6 +37,7 @@ STEPS: dict[str, Callable[[], None]] = {
     "java": install_java,
     "jars": install_jars,
     "databases": install_databases,
+    "classes": install_class_archive,
 }
 
 

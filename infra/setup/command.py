@@ -42,7 +42,9 @@ def run(command: Sequence[str | Path], environment: Mapping[str, str], advice: s
         raise SetupError(f"{_name(command)} ended with {done.returncode} (see above): {advice}")
 
 
-def output(command: Sequence[str | Path], advice: str) -> str:
+def output(
+    command: Sequence[str | Path], advice: str, environment: Mapping[str, str] | None = None
+) -> str:
     """Runs a command and returns what it prints.
 
     Raises:
@@ -51,6 +53,7 @@ def output(command: Sequence[str | Path], advice: str) -> str:
     try:
         done = subprocess.run(
             command,
+            env=environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
