@@ -52,6 +52,9 @@ def _settings(home: StackHome, port: int, kafka_port: int) -> dict[str, str]:
         # A connector that is killed repeats at most two seconds.
         "offset.flush.interval.ms": "2000",
         "scheduled.rebalance.max.delay.ms": "0",
+        # The only worker has nobody to hand its tasks to: on a busy machine it may be silent for
+        # longer than the default of ten seconds. Tasks that restart repeat their snapshot.
+        "session.timeout.ms": "60000",
         "producer.max.request.size": str(MESSAGE_MAX_BYTES),
         # Passwords are read from a file by the worker: neither the REST interface nor the
         # config topic ever holds one.
