@@ -9,6 +9,8 @@ KEEP ?= 1
 TYPED := $(wildcard jobs/lakehouse expectations infra dags jobs/*.py)
 # The tests that need no JVM and no server.
 QUICK_TESTS := $(wildcard tests/unit tests/setup tests/expectations tests/dags/test_ingest.py)
+# What `make test` tries a sample of; `make soak` tries every case.
+SAMPLED_TESTS := tests/property/test_spark.py $(patsubst %,tests/spark/test_%.py,captures golden bad_input)
 RUN_PYTHON = python="$${PYTHON:-$$(sh infra/setup/find-python.sh)}" && "$$python"
 SETUP = $(RUN_PYTHON) -m infra.setup
 export PYTHON
@@ -33,7 +35,7 @@ demo: setup ## the main job on real databases, until Ctrl-C (KEEP=0: stop at the
 
 .PHONY: test
 test: setup ## all tests, with real databases, Kafka, Spark and Airflow
-	@$(BIN)/python -m pytest -p tests.plugins.loud_skips -n 2 --dist loadgroup
+	@$(BIN)/python -m pytest -p tests.plugins.loud_skips -n 3 --no-loadscope-reorder
 
 .PHONY: check
 check: environment ## lint, format, types, import rules, quick tests
@@ -49,7 +51,7 @@ bench: setup ## the benchmark; prints its figures
 
 .PHONY: soak
 soak: setup ## long random runs with faults; prints its figures
-	@$(BIN)/python -m pytest -s tests/soak
+	@LAKEHOUSE_EVERY_CASE=1 $(BIN)/python -m pytest -s $(SAMPLED_TESTS) tests/soak
 
 .PHONY: lock
 lock: environment ## make the lock files again from pyproject.toml

@@ -8,25 +8,41 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
 
 from infra.spark import spark_environment
 from lakehouse.config import Settings
 from lakehouse.spark.session import spark_session
 
+_TESTS = Path(__file__).parent
+# What takes longest comes first: started last, it would end alone.
+_ORDER = ("stack", "property", "spark", "dags")
 
-@pytest.hookimpl(tryfirst=True)
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Where tests run in several processes, one has the local stack; a file stays together.
+    """The stack's tests come first, those that need no server last."""
+    items.sort(key=lambda item: _rank(item.path.relative_to(_TESTS)))
 
-    The stack's tests are the longest that belong together: started last, they would end alone.
-    """
-    stack = Path(__file__).parent / "stack"
-    items.sort(key=lambda item: not item.path.is_relative_to(stack))
-    for item in items:
-        if item.path.is_relative_to(stack):
-            item.add_marker(pytest.mark.xdist_group("stack"))
-        elif "spark" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.xdist_group(item.path.stem))
+
+def _rank(file: Path) -> tuple[int, bool]:
+    """Airflow's tests end the stack's: it is added to it, and works while it has nothing to do."""
+    folder = file.parts[0]
+    place = _ORDER.index(folder) if folder in _ORDER else len(_ORDER)
+    return place, file.name == "test_airflow.py"
+
+
+class _Units(LoadScopeScheduling):
+    """A file's tests stay in one process with their fixtures, the stack's are one unit."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.partition("::")[0]
+        return "tests/stack" if file.startswith("tests/stack/") else file
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> _Units:
+    """How tests are given to processes, where there are several."""
+    return _Units(config, log)
 
 
 @pytest.fixture(scope="session")

@@ -51,6 +51,17 @@ class TableIdentity:
         """Read what `members` gave."""
         return TableIdentity(*members)  # type: ignore[arg-type]
 
+    @staticmethod
+    def of_parts(parts: Sequence[str], names: Sequence[str]) -> TableIdentity:
+        """The table with these parts, of which `names` tells which is which.
+
+        Args:
+            parts: Such as `("public", "orders")`.
+            names: As long: `database`, `schema_name` and `table`, or those of them that there are.
+        """
+        found = dict(zip(names, parts, strict=True))
+        return TableIdentity(found.get("database"), found.get("schema_name"), found["table"])
+
     @property
     def members(self) -> tuple[str | int | None, ...]:
         """As control tables keep it: the names, and the incarnation unless it is the first."""
@@ -178,8 +189,7 @@ def parse_table(text: str, connector: str) -> TableIdentity:
             f"table {text!r}: expected {shape} for {connector}, "
             'a part that holds a dot in double quotes ("a.b".c)'
         )
-    found = dict(zip(names, parts, strict=True))
-    return TableIdentity(found.get("database"), found.get("schema_name"), found["table"])
+    return TableIdentity.of_parts(parts, names)
 
 
 def format_table(identity: TableIdentity, connector: str) -> str:

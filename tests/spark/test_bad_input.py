@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -26,8 +27,12 @@ from tests.support.bad_runs import ALL, VALUES_TABLE, BadRun, run_all
 from tests.support.bad_values import BAD, VALUES
 from tests.support.debezium import Postgres, Table, column
 from tests.support.runs import laws_hold, open_runs
+from tests.support.sampling import EVERY_CASE, share
 
-CASES = [(connector, name) for connector, (_, cases) in ALL.items() for name in cases]
+# How a connector's events carry positions makes two kinds of them, MySQL's row numbers a third.
+SAMPLED = list(ALL) if EVERY_CASE else ["postgresql", "oracle", "mysql"]
+EVERY = [(connector, name) for connector, (_, cases) in ALL.items() for name in cases]
+CASES = [(connector, name) for connector, name in EVERY if connector in SAMPLED]
 
 
 @pytest.fixture(scope="module")
@@ -35,16 +40,17 @@ def found(spark, settings, tmp_path_factory) -> dict[str, BadRun]:
     """One run of each connector's source."""
     folder = tmp_path_factory.mktemp("bad")
     with ThreadPoolExecutor(2) as pool:
-        ran = pool.map(lambda connector: run_all(spark, settings, folder, connector), ALL)
-        return dict(zip(ALL, ran, strict=True))
+        ran = pool.map(lambda connector: run_all(spark, settings, folder, connector), SAMPLED)
+        return dict(zip(SAMPLED, ran, strict=True))
 
 
-def test_the_corpus_is_as_large_as_it_was_asked_for():
-    assert len(CASES) + len(VALUES) >= 60
+def test_the_corpus_is_as_large_as_it_was_asked_for(figure: Callable[[str], None]):
+    assert len(EVERY) + len(VALUES) >= 60
+    figure(f"connectors of the bad inputs: {share(SAMPLED, list(ALL))}")
 
 
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize("connector", ALL)
+@pytest.mark.parametrize("connector", SAMPLED)
 def test_a_run_with_bad_inputs_succeeds_and_the_law_of_conservation_holds(found, connector):
     outcomes = found[connector].outcomes
     failed = {s: o.message for s, o in outcomes.items() if o.status != "succeeded"}

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
-import pytest
 from pyspark.sql import SparkSession
 
 from lakehouse.config import Settings, parse_source
 from tests.support.debezium import Postgres, Table, column
-from tests.support.runs import Runs, laws_hold
+from tests.support.runs import Runs
+from tests.support.told import Source
 
 PLACEHOLDER = "__debezium_unavailable_value"
+SOFT = "soft_orders"
 ALL = ("op", "from_position", "valid_from", "to_position", "valid_to", "is_current", "offset")
 
 
@@ -22,107 +22,84 @@ def runs_of(
     # A transaction of which an event comes late would wait for it.
     text = f'connector = "postgresql"\ntopic_prefix = "{name}"\n'
     text += f'[transactions]\nconsistent = false\n[tables."public.orders"]\n{options}\n'
+    text += f'[tables."public.{SOFT}"]\nhistory = true\ndelete = "soft"\n'
     return Runs(spark, settings, folder, parse_source(text, name))
 
 
-def orders() -> Table:
+def orders(name: str = "orders") -> Table:
     columns = [column("id", "int32", optional=False), column("note", "string")]
-    return Table("orders", [*columns, column("big", "string")])
+    return Table(name, [*columns, column("big", "string")])
 
 
 def order(number: int, note: str, big: str = "large") -> dict[str, object]:
     return {"id": number, "note": note, "big": big}
 
 
-def versions(runs: Runs, *columns: str) -> list[tuple[object, ...]]:
+def versions(runs: Runs, *columns: str, table: str = "orders") -> list[tuple[object, ...]]:
     """Rows of the history by key and place in the source's order."""
-    found = runs.rows(
-        "orders__history", "id", "_version.from_position", "_version.offset", *columns
-    )
+    place = ("_version.from_position", "_version.offset")
+    found = runs.rows(f"{table}__history", "id", *place, *columns)
     return [(row[0], *row[3:]) for row in found]
 
 
-def whole(runs: Runs) -> list[tuple[object, ...]]:
+def whole(runs: Runs, table: str) -> list[tuple[object, ...]]:
     struct = (f"_version.{name}" for name in ALL)
-    return versions(runs, "note", "big", "flag", *struct)
+    return versions(runs, "note", "big", "flag", *struct, table=table)
 
 
-def live(runs: Runs) -> list[tuple[object, ...]]:
-    rows = runs.rows("orders", "id", "note", "big", "_cdc.op AS op")
+def live(runs: Runs, table: str) -> list[tuple[object, ...]]:
+    rows = runs.rows(table, "id", "note", "big", "_cdc.op AS op")
     return [row[:3] for row in rows if row[3] != "d"]
-
-
-@dataclass
-class Source:
-    """A source whose history is told in parts, after each of which a run may come."""
-
-    runs: Runs
-    batched: bool
-    pg: Postgres
-    head: Table = field(default_factory=orders)
-
-    def cut(self) -> None:
-        if self.batched:
-            self.finish()
-
-    def finish(self) -> None:
-        outcome = self.runs.run(self.pg)
-        assert laws_hold(outcome["apply"])
-        assert outcome["validate"].detail["verdict"] == "passed"
-        assert outcome["publish"].status == "succeeded"
 
 
 def tell(source: Source) -> None:
     """Every operation, late and repeated events, a key change, truncates, an added column."""
-    pg, head = source.pg, source.head
-    pg.snapshot(head, [order(n, f"n{n}", f"big{n}") for n in range(4)])
+    pg = source.pg
+    source.snapshot(*(order(n, f"n{n}", f"big{n}") for n in range(4)))
     source.cut()
     again = pg.mark()
-    pg.transact(
-        (head, "u", None, order(0, "first", PLACEHOLDER)),
-        (head, "u", None, order(0, "second", PLACEHOLDER)),
-        (head, "d", order(1, ""), None),
+    source.send(
+        ("u", None, order(0, "first", PLACEHOLDER)),
+        ("u", None, order(0, "second", PLACEHOLDER)),
+        ("d", order(1, ""), None),
     )
-    pg.transact((head, "u", order(2, "n2"), order(22, "moved", PLACEHOLDER)))
+    source.send(("u", order(2, "n2"), order(22, "moved", PLACEHOLDER)))
     source.cut()
     pg.redeliver(again, first_without_commit=True)
-    pg.transact((head, "c", None, order(1, "back")), (head, "d", order(9, "never seen"), None))
-    late = take_last(pg, lambda: pg.transact((head, "u", None, order(0, "late", "late big"))))
-    pg.transact((head, "u", None, order(0, "after late", PLACEHOLDER)))
+    source.send(("c", None, order(1, "back")), ("d", order(9, "never seen"), None))
+    late = source.take_last(lambda: source.send(("u", None, order(0, "late", "late big"))))
+    source.send(("u", None, order(0, "after late", PLACEHOLDER)))
     source.cut()
-    pg.messages.append(late)
+    pg.messages.extend(late)
     source.cut()
-    pg.transact((head, "t", None, None), (head, "c", None, order(3, "three")))
-    pg.transact((head, "t", None, None))
+    source.send(("t", None, None), ("c", None, order(3, "three")))
+    source.send(("t", None, None))
     source.cut()
-    head.columns.append(column("flag", "int32", default=7))
-    pg.transact((head, "c", None, {**order(4, "flagged"), "flag": 1}))
+    for head in source.heads:
+        head.columns.append(column("flag", "int32", default=7))
+    source.send(("c", None, {**order(4, "flagged"), "flag": 1}))
     source.finish()
 
 
-def take_last(pg: Postgres, send: Callable[[], None]) -> dict[str, object]:
-    """What was sent last, to be sent later through another topic partition."""
-    before = len(pg.messages)
-    send()
-    index = next(i for i in range(before, len(pg.messages)) if '"op"' in str(pg.messages[i]))
-    return {**pg.messages.pop(index), "partition": 1, "offset": 0}
-
-
-@pytest.mark.parametrize("delete", ["hard", "soft"])
 def test_versions_are_the_same_whatever_the_batches(
-    spark: SparkSession, settings: Settings, tmp_path, delete: str
+    spark: SparkSession, settings: Settings, tmp_path
 ):
-    found = []
+    found: dict[str, list[list[tuple[object, ...]]]] = {"orders": [], SOFT: []}
     for batched in (False, True):
-        name = f"hist_{delete}_{'many' if batched else 'once'}"
-        options = f'history = true\ndelete = "{delete}"'
-        runs = runs_of(spark, settings, tmp_path, name, options)
-        tell(Source(runs, batched, Postgres(name)))
-        found.append(whole(runs))
-        every = versions(runs, "note", "big", "_version.is_current")
-        assert [row[:3] for row in every if row[3]] == live(runs) == [(4, "flagged", "large")]
-    once, many = found
-    assert once == many
+        name = f"hist_{'many' if batched else 'once'}"
+        runs = runs_of(spark, settings, tmp_path, name)
+        tell(Source(runs, batched, Postgres(name), (orders(), orders(SOFT))))
+        for table, versions_of in found.items():
+            versions_of.append(whole(runs, table))
+            every = versions(runs, "note", "big", "_version.is_current", table=table)
+            current = [row[:3] for row in every if row[3]]
+            assert current == live(runs, table) == [(4, "flagged", "large")]
+    for once, many in found.values():
+        assert once == many
+        are_as_told(once)
+
+
+def are_as_told(once: list[tuple[object, ...]]) -> None:
     assert [row[:5] for row in once] == [
         (0, "n0", "big0", 7, "r"),
         (0, "first", "big0", 7, "u"),

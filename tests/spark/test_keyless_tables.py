@@ -95,3 +95,27 @@ def test_a_message_without_a_key_in_a_table_that_has_one_is_quarantined(runs: Ru
     assert runs.rows("orders", "id", "name") == [(1, "c")]
     rows = runs.ledger.rows(QUARANTINE, source=runs.source.name)
     assert [row.reason for row in rows] == ["no_key"]
+
+
+def test_an_update_of_which_one_half_is_bad_is_quarantined_as_a_whole(runs: Runs):
+    visits, keyed = (Table(name, COLUMNS, key=()) for name in ("visits", "keyed"))
+    connector = Postgres(runs.source.name)
+    connector.transact(
+        (visits, "c", None, row("Turku", 1)),
+        (keyed, "c", None, row("Turku", 1)),
+        (keyed, "c", None, row("Oulu", 2)),
+    )
+    bad = {"n": "no number"}
+    connector.transact(
+        (visits, "u", row("Turku", 1), row("Turku", 1) | bad),
+        (keyed, "u", row("Turku", 1), row("Vaasa", 1) | bad),
+        (keyed, "u", row("Oulu", 2), row("Oulu", 2) | bad),
+    )
+    assert laws_hold(runs.run(connector)["apply"])
+    assert runs.rows("visits", "place", "n") == [("Turku", 1)]
+    assert runs.rows("keyed", "place", "n") == [("Oulu", 2), ("Turku", 1)]
+    rows = runs.ledger.rows(QUARANTINE, source=runs.source.name)
+    assert [(row.reason, row.detail) for row in rows] == [("bad_value", "columns n")] * 3
+    # Both the old and the new key of a row are held; a bag has no keys.
+    assert [row["key"] for row in runs.state("keyed")] == ['["Oulu"]', '["Turku"]', '["Vaasa"]']
+    assert runs.state("visits") == []

@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 from lakehouse.config import Settings, parse_source
 from lakehouse.steps.context import StepOutcome
 from tests.support.debezium import Postgres, Table, column
-from tests.support.runs import Runs, laws_hold
+from tests.support.runs import Runs, laws_hold, open_runs
 
 PLACEHOLDER = "__debezium_unavailable_value"
 ALL = ("id", "note", "_cdc.op AS op")
@@ -123,6 +123,22 @@ def test_an_unchanged_value_is_never_taken_from_a_row_that_was_deleted(runs: Run
     pg.transact((head, "c", None, order(1, PLACEHOLDER)))
     runs.run(pg)
     assert runs.rows("orders", "id", "note IS NULL", "_cdc.op") == [(1, True, "c")]
+
+
+def test_a_table_that_became_soft_stays_so(runs: Runs):
+    pg, head = Postgres(runs.source.name), orders()
+    hard = open_runs(runs.spark, runs.settings, runs.folder, runs.source.name)
+    pg.snapshot(head, [order(1, "one"), order(2, "two")])
+    hard.run(pg)
+    pg.transact((head, "d", order(1, None), None))
+    runs.run(pg)
+    assert runs.rows("orders", *ALL) == [(1, "one", "d"), (2, "two", "r")]
+
+    pg.transact((head, "d", order(2, None), None))
+    (excluded,) = hard.run(pg)["publish"].detail["excluded"].values()
+    assert "has left marked rows" in excluded["reason"]
+    runs.run(pg)
+    assert runs.rows("orders", *ALL) == [(1, "one", "d"), (2, "two", "d")]
 
 
 def test_a_table_without_a_key_cannot_keep_deleted_rows(runs: Runs):

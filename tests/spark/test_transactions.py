@@ -52,6 +52,53 @@ def test_a_transaction_whose_first_events_landed_before_is_whole_with_its_last(r
     assert runs.rows("orders", "id", "name") == [(1, "b"), (2, "b")]
 
 
+def test_a_begin_that_comes_again_ends_no_open_transaction(runs: Runs):
+    connector = Postgres(runs.source.name)
+    connector.transact((ORDERS, "c", None, row(1, "a")))
+    runs.run(connector)
+    connector.transact((ORDERS, "u", row(1, "a"), row(1, "b")), end=False)
+    begin = connector.messages[0]
+    connector.send_raw(str(begin["topic"]), str(begin["key"]), str(begin["value"]))
+    for _ in range(2):
+        assert laws_hold(runs.run(connector)["apply"])
+        assert runs.rows("orders", "id", "name") == [(1, "a")]
+        connector.send_raw(f"{runs.source.name}.public.other", None, "no event")
+
+
+def test_a_transaction_that_lost_its_end_is_applied_once_a_later_one_has_landed(runs: Runs):
+    connector = Postgres(runs.source.name)
+    connector.transact((ORDERS, "c", None, row(1, "a")))
+    connector.transact((ORDERS, "u", row(1, "a"), row(1, "b")), end=False)
+    runs.run(connector)
+    assert runs.rows("orders", "id", "name") == [(1, "a")]
+
+    connector.transact((ORDERS, "c", None, row(2, "b")))
+    connector.transact((ORDERS, "c", None, row(3, "c")))
+    outcomes = runs.run(connector)
+    assert laws_hold(outcomes["apply"])
+    assert runs.rows("orders", "id", "name") == [(1, "b"), (2, "b"), (3, "c")]
+    assert "END was lost" in str(outcomes["apply"].detail["findings"])
+
+
+def test_a_later_event_of_another_topic_partition_does_not_end_the_wait(runs: Runs):
+    numbers = range(1, 5)
+    connector = Postgres(runs.source.name, partitions=2)
+    connector.transact(*((ORDERS, "c", None, row(number, "a")) for number in numbers))
+    runs.run(connector)
+    start = connector.mark()
+    for name in ("b", "c"):
+        connector.transact(*((ORDERS, "u", None, row(number, name)) for number in numbers))
+    lagging = [m for m in connector.messages[start:] if m["partition"] == 1]
+    assert len(lagging) == 4
+    connector.messages = [m for m in connector.messages if m not in lagging]
+    assert laws_hold(runs.run(connector)["apply"])
+    assert {name for _, name in runs.rows("orders", "id", "name")} == {"a"}
+
+    connector.messages += lagging
+    assert laws_hold(runs.run(connector)["apply"])
+    assert {name for _, name in runs.rows("orders", "id", "name")} == {"c"}
+
+
 def test_what_a_transaction_that_was_open_at_the_snapshot_changed_is_newer(runs: Runs):
     connector = Postgres(runs.source.name)
     connector.snapshot(ORDERS, [row(1, "a"), row(2, "b"), row(3, "c")])

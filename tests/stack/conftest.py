@@ -1,7 +1,8 @@
 """One stack for all tests of this folder: Kafka, Connect and the three sample databases.
 
-It starts once per test run, since that costs half a minute. Tests may write to it, each to rows
-of its own; a test that needs Airflow asks for `airflow`, which is added to the same stack.
+It starts once, since that costs half a minute, and ends with the last test of the folder. Tests
+may write to it, each to rows of its own; a test that needs Airflow asks for `airflow`, which is
+added to the same stack.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ def settings_of(home: Path) -> Settings:
     )
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     """The shared stack, without Airflow."""
     settings = settings_of(tmp_path_factory.mktemp("stack"))
@@ -84,7 +85,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
         yield Stack(settings)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def airflow(stack: Stack) -> AirflowAddress:
     """Airflow, added to the shared stack."""
     state = up(stack.settings, airflow=True)

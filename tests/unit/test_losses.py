@@ -34,7 +34,8 @@ def facts(kind: str, wire: str, semantic: str = "", **more: str) -> ColumnFacts:
         ("postgresql", facts("bigint", "int64", DEBEZIUM + "MicroTime"), WIDENED, "unit"),
         ("oracle", facts("string", "bytes", DECIMAL), WIDENED, "38 digits"),
         ("oracle", facts("string", "struct", "io.debezium.data.VariableScaleDecimal"), WIDENED, ""),
-        ("postgresql", facts("double", "double"), LOSSY, "-0.0"),
+        ("postgresql", facts("double", "double"), EXACT, ""),
+        ("postgresql", facts("array<double>", "array"), LOSSY, "-0.0"),
         ("postgresql", facts("decimal(10,2)", "bytes", DECIMAL), LOSSY, "NaN"),
         ("postgresql", facts("array<string>", "array"), LOSSY, "inner arrays"),
         ("oracle", facts("timestamp", "string", DEBEZIUM + "ZonedTimestamp"), LOSSY, "offset"),
@@ -44,6 +45,9 @@ def facts(kind: str, wire: str, semantic: str = "", **more: str) -> ColumnFacts:
         ("mariadb", facts("string", "string", "io.debezium.data.Json"), LOSSY, "spell"),
         ("mysql", facts("string", "string", "io.debezium.data.Enum"), LOSSY, "comma"),
         ("mysql", facts("float", "float"), LOSSY, "six digits"),
+        ("mysql", facts("double", "double"), LOSSY, "if it is FLOAT"),
+        ("mysql", facts("double", "double", source_type="FLOAT(7,2)"), LOSSY, "four bytes"),
+        ("mysql", facts("double", "double", source_type="DOUBLE"), EXACT, ""),
         ("mysql", facts("bigint", "int64"), LOSSY, "if it is BIGINT UNSIGNED"),
         ("mysql", facts("bigint", "int64", source_type="BIGINT"), EXACT, ""),
         ("mysql", facts("bigint", "int64", source_type="BIGINT UNSIGNED"), LOSSY, "arrives neg"),
@@ -90,7 +94,7 @@ def test_a_class_says_what_it_is_known_from(column: ColumnFacts, fact: str):
 
 
 def test_reasons_of_one_class_stand_together():
-    known = loss_of(facts("double", "double", source_type="decimal"), CONNECTORS["ticdc"])
+    known = loss_of(facts("float", "float", source_type="DECIMAL(10,2)"), CONNECTORS["mysql"])
     assert known.reason.count("; ") == 1
 
 
@@ -142,6 +146,6 @@ def test_a_column_that_was_lossy_once_has_lossy_rows():
 
 
 def test_what_was_recorded_without_a_type_on_the_wire_is_judged_by_the_rest():
-    column = {"name": "n", "type": "double", "semantic": "", "doc": ""}
+    column = {"name": "n", "type": "array<double>", "semantic": "", "doc": ""}
     found = column_losses([version([column])], "shop", CONNECTORS["mysql"])
     assert [loss.loss for loss in found["silver_shop.shop__orders"]] == [LOSSY]

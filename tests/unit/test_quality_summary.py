@@ -165,10 +165,11 @@ def published(ledger: Ledger) -> None:
         transactions=1,
         tables={ORDERS: 11, ORDERS + "__state": 12, ITEMS: 13},
         excluded=json.dumps(left),
-        held_keys=0,
+        held_keys=2,
         identities=json.dumps(identities),
         renames="{}",
         moves="[]",
+        held=json.dumps({ORDERS: 2}),
     )
     ledger.append(CUTS, [cut])
     ledger.append(SCHEMA_VERSIONS, [orders_schema()])
@@ -215,6 +216,7 @@ def test_tables_lists_live_and_held_tables_with_the_catalog(ledger: Ledger) -> N
             "reason": "needs approval: add_column",
             "cut_id": "00000001",
             "snapshot_id": 13,
+            "held_keys": 0,
             "columns": [],
         },
         {
@@ -224,6 +226,7 @@ def test_tables_lists_live_and_held_tables_with_the_catalog(ledger: Ledger) -> N
             "reason": "",
             "cut_id": "00000002",
             "snapshot_id": 11,
+            "held_keys": 2,
             "columns": [
                 {
                     "name": "id",
@@ -249,6 +252,7 @@ def test_tables_prints_columns_for_a_person(ledger: Ledger) -> None:
 
     assert lines[0].split() == ["source", "table", "silver", "state", "cut", "snapshot", "reason"]
     assert lines[1].split()[:3] == ["public.items", ITEMS, "held"]
+    assert lines[2].endswith("  2 keys held by quarantined events")
     (lossy,) = [line for line in lines if "NaN" in line]
     assert lossy.split("  ")[:2] == [ORDERS, "price"]
 

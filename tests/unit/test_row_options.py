@@ -5,7 +5,7 @@ from __future__ import annotations
 from lakehouse.config.sections import ColumnConfig, TableConfig
 from lakehouse.plan.batch import KeyRules
 from lakehouse.plan.groups import Group
-from lakehouse.plan.options import MaskFacts, with_options
+from lakehouse.plan.options import OptionFacts, with_options
 from lakehouse.plan.row_schema import RowSchema
 from lakehouse.plan.tables import TablePlan
 from tests.unit.test_table_key import group, plan
@@ -25,7 +25,7 @@ def apply_options(
     fingerprint: str,
     *schemas: RowSchema,
 ) -> TablePlan:
-    return with_options(planned, groups, schemas, options, MaskFacts(docs, fingerprint))
+    return with_options(planned, groups, schemas, options, OptionFacts(docs, fingerprint))
 
 
 def test_options_are_off_by_default():
@@ -72,6 +72,12 @@ def test_a_mask_that_hides_nothing_is_a_finding():
     assert notes({}, RowSchema()) == notes({}) == ()
 
 
+def test_a_mask_under_the_name_that_a_column_had_before_is_no_finding():
+    groups, wanted = [group('["a"]')], masks(cadr="drop")
+    facts, schemas = OptionFacts(former={"cadr"}), [RowSchema(unused_masks=("cadr",))]
+    assert with_options(plan(*groups), groups, schemas, wanted, facts).notes == ()
+
+
 def test_values_of_two_masks_are_never_mixed():
     hashed = {"a": "masked: keyed hash, key f1", "b": "time of day in microseconds"}
     stored = plan(group('["c"]'), stored=("c",))
@@ -85,3 +91,11 @@ def test_values_of_two_masks_are_never_mixed():
     assert "masked: redacted" in held(masks(a="redact"))
     for mask in ("drop", "redact", "hash"):
         assert "'b' is stored as 'not masked'" in held(masks(a="hash", b=mask))
+
+
+def test_marked_rows_are_never_read_as_live_ones():
+    groups, facts = [group('["a"]')], OptionFacts(stored_soft=True)
+    held = with_options(plan(*groups), groups, (), TableConfig(), facts)
+    assert "has left marked rows in silver, and 'hard' is wanted now" in held.hold
+    soft = with_options(plan(*groups), groups, (), TableConfig(delete="soft"), facts)
+    assert (soft.soft, soft.hold) == (True, "")

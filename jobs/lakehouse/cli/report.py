@@ -145,7 +145,9 @@ def _rows(states: Iterable[TableState]) -> Iterable[Sequence[str]]:
     for state in states:
         snapshot = str(state.snapshot_id) if state.snapshot_id is not None else "-"
         cut = state.cut_id or "-"
-        yield (shown(state.identity), state.silver, state.state, cut, snapshot, shown(state.reason))
+        held = f"{state.held_keys} keys held by quarantined events" if state.held_keys else ""
+        reason = "; ".join(text for text in (shown(state.reason), held) if text)
+        yield (shown(state.identity), state.silver, state.state, cut, snapshot, reason)
 
 
 def _print_columns(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

@@ -39,6 +39,7 @@ def binlog_connector(name: str, *, ordered_rows: bool) -> Connector:
         losses=_LOSSES,
         hidden_types={
             "int64": "if it is BIGINT UNSIGNED, numbers above 2^63 - 1 arrive negative: declare "
-            "its type"
+            "its type",
+            "double": "if it is FLOAT with declared digits, it arrives with those of its bytes",
         },
     )

@@ -105,6 +105,18 @@ def to_json_counts(laws: Mapping[TopicPartition, Law]) -> dict[str, dict[str, in
     return {f"{topic}[{number}]": law.to_counts() for (topic, number), law in laws.items()}
 
 
+def laws_of(counts: Mapping[str, object]) -> dict[TopicPartition, Law]:
+    """The counts of the law as `to_json_counts` stored them."""
+    names = set(Law.__dataclass_fields__)
+    found: dict[TopicPartition, Law] = {}
+    for place, law in counts.items():
+        topic, _, number = place.rstrip("]").rpartition("[")
+        if isinstance(law, Mapping) and topic:
+            kept = {name: int(str(count)) for name, count in law.items() if name in names}
+            found[(topic, int(number))] = Law(**kept)
+    return found
+
+
 def pending_of(counts: Mapping[str, object]) -> dict[TopicPartition, int]:
     """What waited after a run, from the counts that it stored."""
     found: dict[TopicPartition, int] = {}

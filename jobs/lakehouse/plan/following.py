@@ -44,9 +44,8 @@ def follow_renames(
 
 
 def _text(parts: Parts, connector: str) -> str:
-    names = dict(zip(CONNECTORS[connector].identity_parts, parts, strict=True))
-    identity = TableIdentity(names.get("database"), names.get("schema_name"), names["table"])
-    return format_table(identity, connector)
+    names = CONNECTORS[connector].identity_parts
+    return format_table(TableIdentity.of_parts(parts, names), connector)
 
 
 def _with_new_names(options: TableConfig, renamed: Sequence[Rename]) -> TableConfig:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 
-from lakehouse.names import TableIdentity
+from lakehouse.names import RETIRED, TableIdentity
 from lakehouse.plan.progress import Progress, lowest
 from lakehouse.plan.records import CutRow
+from lakehouse.plan.tables import Place
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,8 @@ class StagedTable:
         topics: The topics with its events in the batch.
         history: Its table of versions; empty where none is kept.
         history_snapshot: The same for its table of versions.
+        held: How many of its keys wait for a quarantined event.
+        replayed: In a replay, where the events stand that it applies.
     """
 
     identity: tuple[str | int | None, ...]
@@ -45,6 +48,8 @@ class StagedTable:
     topics: tuple[str, ...] = ()
     history: str = ""
     history_snapshot: int | None = None
+    held: int = 0
+    replayed: tuple[Place, ...] = ()
 
     @property
     def snapshots(self) -> dict[str, int]:
@@ -104,7 +109,6 @@ class StagedCut:
     transactions: int
     tables: tuple[StagedTable, ...]
     excluded: Mapping[str, Excluded]
-    held_keys: int = 0
     findings: tuple[str, ...] = ()
     renames: Mapping[str, Renaming] = field(default_factory=dict)
     moves: tuple[tuple[str, str], ...] = ()
@@ -135,7 +139,7 @@ class StagedCut:
 
 
 def _table(values: Mapping[str, object]) -> StagedTable:
-    lists = ("identity", "key", "required", "topics")
+    lists = ("identity", "key", "required", "topics", "replayed")
     return StagedTable(
         **{n: tuple(v) if n in lists and isinstance(v, list) else v for n, v in values.items()}  # type: ignore[arg-type]
     )
@@ -154,6 +158,28 @@ def excluded_of(cut: CutRow | None) -> dict[str, Excluded]:
     if cut is None or not cut.excluded:
         return {}
     return {name: Excluded(**entry) for name, entry in json.loads(cut.excluded).items()}
+
+
+def held_of(cut: CutRow | None) -> dict[str, int]:
+    """Silver table → how many of its keys wait for a quarantined event; those with some."""
+    if cut is None or not cut.held:
+        return {}
+    return {name: int(count) for name, count in json.loads(cut.held).items()}
+
+
+def held_after(
+    base: CutRow | None, staged: Iterable[StagedTable], moved: Mapping[str, str]
+) -> dict[str, int]:
+    """The held keys of a cut: of its staged tables as they are, of the others as they were.
+
+    Args:
+        base: The cut before it.
+        staged: The tables that it publishes.
+        moved: Old → new name of the tables that it moves. What is retired waits for nothing.
+    """
+    found = held_of(base) | {table.silver: table.held for table in staged}
+    named = {moved.get(name, name): count for name, count in found.items()}
+    return {name: n for name, n in sorted(named.items()) if n and not RETIRED.search(name)}
 
 
 def identities_of(cut: CutRow | None) -> dict[str, tuple[str | int | None, ...]]:

@@ -84,6 +84,7 @@ _SEMANTIC: Mapping[str, tuple[LossClass, str]] = {
 }
 _FLOATS = frozenset({"float", "double", "float32", "float64"})
 _DECIMAL = re.compile(r"(decimal|numeric|number|dec|money)\b", re.IGNORECASE)
+_FLOAT_OF_DIGITS = re.compile(r"float\(\d+,\d+\)", re.IGNORECASE)
 _UNSIGNED = re.compile(r"bigint\b.*\bunsigned", re.IGNORECASE)
 _BYTES = re.compile(r"((var)?binary|(tiny|medium|long)?blob)\b", re.IGNORECASE)
 
@@ -128,10 +129,7 @@ def _of_type(column: ColumnFacts) -> Iterator[tuple[LossClass, str]]:
     is_decimal = column.type.startswith("decimal")
     if is_decimal and column.wire == "int64":
         yield LossClass.WIDENED, "a decimal, for it is larger than a signed number of 64 bits"
-    if column.type in ("float", "double"):
-        yield LossClass.LOSSY, "the sign of -0.0 is lost, for JSON numbers are read as decimals"
-    if column.type == "double" and column.wire == PROVEN:
-        yield LossClass.LOSSY, "without a schema every number with a fraction is a double"
+    yield from _of_floats(column)
     sent_as_float = column.wire in _FLOATS
     if sent_as_float and (is_decimal or _DECIMAL.match(column.source_type)):
         yield LossClass.LOSSY, "a decimal is sent as a double: digits behind the 15th are lost"
@@ -139,6 +137,15 @@ def _of_type(column: ColumnFacts) -> Iterator[tuple[LossClass, str]]:
         yield LossClass.LOSSY, "a number above 2^63 - 1 arrives negative: declare its type"
     if column.type == "string" and column.wire == "string" and _BYTES.match(column.source_type):
         yield LossClass.WIDENED, "the Base64 text of its bytes: declare its type"
+
+
+def _of_floats(column: ColumnFacts) -> Iterator[tuple[LossClass, str]]:
+    if column.type in ("array<float>", "array<double>"):
+        yield LossClass.LOSSY, "the sign of -0.0 is lost in arrays"
+    if column.type == "double" and column.wire == PROVEN:
+        yield LossClass.LOSSY, "without a schema every number with a fraction is a double"
+    if column.type == "double" and _FLOAT_OF_DIGITS.match(column.source_type):
+        yield LossClass.LOSSY, "it arrives with the digits of its four bytes, not the declared ones"
 
 
 def _of_connector(column: ColumnFacts, connector: Connector) -> Iterator[tuple[LossClass, str]]:

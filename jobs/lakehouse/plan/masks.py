@@ -47,9 +47,12 @@ def mask_docs(options: TableConfig, fingerprint: str) -> dict[str, str]:
         "redact": f"{MASKED}redacted",
         "drop": f"{MASKED}dropped",
     }
-    return {
-        name.lower(): docs[column.mask] for name, column in options.columns.items() if column.mask
-    }
+    return {name: docs[mask] for name, mask in masks_of(options).items()}
+
+
+def masks_of(options: TableConfig) -> dict[str, str]:
+    """How a table's columns are masked, by their lower-case names."""
+    return {name.lower(): column.mask for name, column in options.columns.items() if column.mask}
 
 
 def masked_schema(schema: RowSchema, options: TableConfig, secret: bytes) -> RowSchema:
@@ -60,7 +63,7 @@ def masked_schema(schema: RowSchema, options: TableConfig, secret: bytes) -> Row
         options: What the TOML file says about the table.
         secret: What values are hashed with; empty where no column is.
     """
-    masks = {name.lower(): column.mask for name, column in options.columns.items() if column.mask}
+    masks = masks_of(options)
     if not masks:
         return schema
     if schema.problem:

@@ -7,7 +7,7 @@ with the options, or held with the reason.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from lakehouse.config import TableConfig
@@ -17,18 +17,24 @@ from lakehouse.plan.row_schema import RowSchema
 from lakehouse.plan.schema import SchemaPlan
 from lakehouse.plan.tables import TablePlan, TopicPartition
 
+_OR_REBUILD = "or drop the silver tables of the source and have them built again from bronze"
+
 
 @dataclass(frozen=True, slots=True)
-class MaskFacts:
-    """What is known of a table's masks before the batch.
+class OptionFacts:
+    """What is known of a table before the batch that its options must fit.
 
     Attributes:
         stored_docs: Silver's columns and their docs; empty where there is no table yet.
         fingerprint: Names the secret that values are hashed with; empty for none.
+        former: Names that columns had before the source renamed them, in lower case.
+        stored_soft: Whether silver may have rows that are only marked as deleted.
     """
 
     stored_docs: Mapping[str, str] = field(default_factory=dict)
     fingerprint: str = ""
+    former: Collection[str] = ()
+    stored_soft: bool = False
 
 
 def with_options(
@@ -36,7 +42,7 @@ def with_options(
     groups: Sequence[Group],
     schemas: Iterable[RowSchema],
     options: TableConfig,
-    facts: MaskFacts,
+    facts: OptionFacts,
 ) -> TablePlan:
     """The plan with the table's row options.
 
@@ -51,10 +57,18 @@ def with_options(
         _needs_key(plan, options)
         or _masked_key(plan, groups, options)
         or _other_mask(facts.stored_docs, options, facts.fingerprint)
+        or _marked_rows(options, is_soft=facts.stored_soft)
     )
     if not reason:
-        notes = tuple(_unused(schemas, facts.stored_docs))
-        return replace(plan, soft=options.delete == "soft", history=options.history, notes=notes)
+        notes = tuple(_unused(schemas, {*facts.stored_docs, *facts.former}))
+        soft = options.delete == "soft"
+        return replace(
+            plan,
+            soft=soft,
+            becomes_soft=soft and plan.exists and not facts.stored_soft,
+            history=options.history,
+            notes=notes,
+        )
     held = {"versions": (), "schema": SchemaPlan(), "defaults": {}, "truncate": "", "renames": ()}
     return replace(plan, **held, limits=_firsts(groups), hold=reason)  # type: ignore[arg-type]
 
@@ -95,15 +109,24 @@ def _other_mask(stored_docs: Mapping[str, str], options: TableConfig, fingerprin
         if stored != mask:
             return (
                 f"column {name!r} is stored as {stored!r}, and {mask!r} is wanted now: take the "
-                "change of the mask (or of LAKEHOUSE_MASK_KEY) back, or drop the silver tables of "
-                "the source and have them built again from bronze"
+                f"change of the mask (or of LAKEHOUSE_MASK_KEY) back, {_OR_REBUILD}"
             )
     return ""
 
 
-def _unused(schemas: Iterable[RowSchema], stored: Iterable[str]) -> Iterator[str]:
-    """Masks that hide nothing: of a column to come, or misspelled."""
-    known = {name.lower() for name in stored}
+def _marked_rows(options: TableConfig, *, is_soft: bool) -> str:
+    """A reader of a table with hard deletes would take marked rows for live ones."""
+    if not is_soft or options.delete == "soft":
+        return ""
+    return (
+        f"delete = 'soft' has left marked rows in silver, and {options.delete!r} is wanted now: "
+        f"take the change back, {_OR_REBUILD}"
+    )
+
+
+def _unused(schemas: Iterable[RowSchema], columns: Iterable[str]) -> Iterator[str]:
+    """Masks that hide nothing: of none of the columns that there are or were."""
+    known = {name.lower() for name in columns}
     unused = [set(schema.unused_masks) for schema in schemas]
     for name in sorted(set.intersection(*unused)) if unused else ():
         if name.lower() not in known:

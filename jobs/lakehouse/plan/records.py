@@ -60,6 +60,7 @@ class CutRow:
             incarnation of it, unless it is the first.
         renames: JSON: silver table → {"columns": [[old, new], …], "position"}.
         moves: JSON: [[old, new], …] of silver tables that got another name with this cut.
+        held: JSON: silver table → how many of its keys wait for a quarantined event.
     """
 
     source: str
@@ -77,6 +78,7 @@ class CutRow:
     identities: str
     renames: str
     moves: str
+    held: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,16 +23,9 @@ def renamed_columns(ddl: str, dialect: str | None) -> tuple[tuple[str, str], ...
     if dialect is None or not ddl:
         return ()
     try:
-        statements = sqlglot.parse(ddl, read=dialect)
+        return tuple(pair for _, action in _altered(ddl, dialect) for pair in _renamed(action))
     except SqlglotError:
         return ()
-    return tuple(
-        pair
-        for statement in statements
-        if isinstance(statement, exp.Alter)
-        for action in statement.args.get("actions") or ()
-        for pair in _renamed(action)
-    )
 
 
 def renamed_tables(ddl: str, dialect: str | None) -> tuple[tuple[str, str], ...]:
@@ -48,7 +41,15 @@ def renamed_tables(ddl: str, dialect: str | None) -> tuple[tuple[str, str], ...]
     if dialect is None or "rename" not in ddl.lower():
         return ()
     try:
-        pairs = [*_altered(ddl, dialect), *_listed(ddl, dialect)]
+        pairs = [
+            # ALTER TABLE a RENAME TO b.
+            *(
+                (table, action.this.name)
+                for table, action in _altered(ddl, dialect)
+                if isinstance(action, exp.AlterRename)
+            ),
+            *_listed(ddl, dialect),
+        ]
     except SqlglotError:
         return ()
     was = {old.lower() for old, _ in pairs}
@@ -56,13 +57,12 @@ def renamed_tables(ddl: str, dialect: str | None) -> tuple[tuple[str, str], ...]
     return tuple((o, n) for o, n in pairs if not {o.lower(), n.lower()} & swapped)
 
 
-def _altered(ddl: str, dialect: str) -> Iterator[tuple[str, str]]:
-    """ALTER TABLE a RENAME TO b."""
+def _altered(ddl: str, dialect: str) -> Iterator[tuple[str, exp.Expression]]:
+    """What ALTER TABLE statements do, each action with the table's name."""
     for statement in sqlglot.parse(ddl, read=dialect, error_level=ErrorLevel.RAISE):
         if isinstance(statement, exp.Alter):
             for action in statement.args.get("actions") or ():
-                if isinstance(action, exp.AlterRename):
-                    yield statement.this.name, action.this.name
+                yield statement.this.name, action
 
 
 def _listed(ddl: str, dialect: str) -> Iterator[tuple[str, str]]:

@@ -25,6 +25,7 @@ class Run:
         run_id: None lets the application choose one.
         until: Text, since a Dag passes a template here; ISO 8601 with a zone once rendered.
         started: When this try of the run began; text for the same reason.
+        replay: Whether it applies quarantined messages again.
     """
 
     run_id: str | None = None
@@ -33,6 +34,7 @@ class Run:
     archive: Path | None = None
     from_step: Step | None = None
     land_decides: bool = False
+    replay: bool = False
 
 
 def application(step: Step | None) -> Path:
@@ -51,7 +53,8 @@ def arguments(source: SourceConfig, run: Run) -> list[str]:
         "--from-step": run.from_step,
     }
     pairs = [text for name, value in given.items() if value for text in (name, value)]
-    return [*pairs, "--land-decides"] if run.land_decides else pairs
+    flags = {"--land-decides": run.land_decides, "--replay": run.replay}
+    return [*pairs, *(name for name, is_on in flags.items() if is_on)]
 
 
 def iso(time: datetime | None) -> str | None:

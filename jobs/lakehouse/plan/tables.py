@@ -17,6 +17,8 @@ HISTORY_ENDING = "__history"
 # A silver table and what belongs to it: moved, published and tagged together.
 ENDINGS = ("", STATE_ENDING, HISTORY_ENDING)
 TopicPartition = tuple[str, int]
+# Topic, topic partition and offset of a message.
+Place = tuple[str, int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +75,10 @@ class TablePlan:
         placeholders: Whether some event lacks unchanged large values.
         hold: Why the table stops; empty when it does not.
         soft: Whether a deleted row stays, marked as deleted.
+        becomes_soft: Whether silver has the table, and no deleted row stayed in it before.
         history: Whether each version of a row is kept too.
         notes: What a person should know of its options.
+        held: How many of its keys wait for a quarantined event before the batch.
     """
 
     identity: TableIdentity
@@ -96,8 +100,10 @@ class TablePlan:
     placeholders: bool
     hold: str = ""
     soft: bool = False
+    becomes_soft: bool = False
     history: bool = False
     notes: tuple[str, ...] = ()
+    held: int = 0
 
     @property
     def is_bag(self) -> bool:
@@ -106,7 +112,7 @@ class TablePlan:
 
     @property
     def state(self) -> str:
-        """Namespace and name of the table of delete marks and barriers."""
+        """Namespace and name of the table of delete marks, barriers and marks of held keys."""
         return self.silver + STATE_ENDING
 
     @property

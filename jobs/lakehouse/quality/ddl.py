@@ -308,5 +308,4 @@ def _identity(text: str, connector: str) -> TableIdentity:
     names = DATABASE_SCHEMA_TABLE if len(parts) == len(DATABASE_SCHEMA_TABLE) else own
     if len(parts) != len(names):
         raise ValueError(f"id {text!r}: expected the parts {', '.join(names)}")
-    found = dict(zip(names, parts, strict=True))
-    return TableIdentity(found.get("database"), found.get("schema_name"), found["table"])
+    return TableIdentity.of_parts(parts, names)

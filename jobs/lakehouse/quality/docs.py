@@ -8,6 +8,7 @@ A content security policy in each page forbids scripts and every request.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from lakehouse.quality.judgement import Judgement
 
 if TYPE_CHECKING:
     from great_expectations.render.components import RenderedDocumentContent
+    from great_expectations.render.view.view import DefaultJinjaPageView
 
 _TEMPLATES = str(Path(__file__).parent / "templates")
 
@@ -59,10 +61,15 @@ def write_docs(folder: Path, key: str, judgements: Iterable[Judgement]) -> tuple
 
 
 def _page(content: RenderedDocumentContent, title: str, home: str) -> str:
+    text: str = _view().render(content, template="data_docs_page.j2", title=title, home=home)  # type: ignore[no-untyped-call]
+    return text
+
+
+@cache
+def _view() -> DefaultJinjaPageView:
+    """The one view of a process: each one compiles its templates anew."""
     from great_expectations.render.view.view import DefaultJinjaPageView  # noqa: PLC0415
 
-    view = DefaultJinjaPageView(
+    return DefaultJinjaPageView(
         custom_views_directory=_TEMPLATES, custom_styles_directory=_TEMPLATES
     )
-    text: str = view.render(content, template="data_docs_page.j2", title=title, home=home)  # type: ignore[no-untyped-call]
-    return text

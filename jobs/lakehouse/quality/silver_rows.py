@@ -113,9 +113,22 @@ class SilverRows:
         """Whether the row's message lies in the batch; Iceberg prunes files by it."""
         if self.target.is_new:
             return "true"
+        if self.target.table.replayed:
+            return self._is_replayed
         return any_of(
             f"{in_partition(place, self._coordinates)} AND {self._cdc('offset')} >= {start}"
             for place, start in sorted(self.target.start.items())
+        )
+
+    @property
+    def _is_replayed(self) -> str:
+        places: dict[TopicPartition, list[int]] = {}
+        for topic, partition, offset in self.target.table.replayed:
+            places.setdefault((topic, partition), []).append(offset)
+        return any_of(
+            f"{in_partition(place, self._coordinates)} "
+            f"AND {self._cdc('offset')} IN ({', '.join(map(str, offsets))})"
+            for place, offsets in sorted(places.items())
         )
 
     @property

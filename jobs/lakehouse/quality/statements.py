@@ -7,12 +7,20 @@ created, and which columns were renamed, each with its position.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
+from lakehouse.config import SourceConfig
 from lakehouse.names import TableIdentity
+from lakehouse.plan.following import follow_renames
 from lakehouse.plan.incarnations import End, Incarnations, Parts
 from lakehouse.plan.records import SchemaVersionRow
 from lakehouse.plan.renames import Rename
+
+
+def as_renamed(source: SourceConfig, rows: Sequence[SchemaVersionRow]) -> SourceConfig:
+    """The TOML file as if it named what there is after the source's statements."""
+    lives = incarnations(rows, source.connector)
+    return follow_renames(source, renames(rows, source.connector), lives)
 
 
 def incarnations(rows: Iterable[SchemaVersionRow], connector: str) -> Incarnations:

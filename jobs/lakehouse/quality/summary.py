@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from lakehouse.errors import StepFailed
 from lakehouse.names import RETIRED, TableIdentity
-from lakehouse.plan.handover import excluded_of, identities_of
+from lakehouse.plan.handover import excluded_of, held_of, identities_of
 from lakehouse.plan.records import (
     RESULTS,
     CutRow,
@@ -56,6 +56,7 @@ class TableState:
         state: `live` or `held`.
         cut_id: The newest cut whose rows the table has.
         snapshot_id: None before the table's first cut.
+        held_keys: How many of its keys wait for a quarantined event.
     """
 
     identity: str
@@ -64,6 +65,7 @@ class TableState:
     reason: str
     cut_id: str
     snapshot_id: int | None
+    held_keys: int = 0
 
 
 def summarise_validation(ledger: Ledger, source: str, cut_id: str | None) -> ValidationSummary:
@@ -114,7 +116,7 @@ def list_tables(ledger: Ledger, source: str, cut_id: str | None) -> tuple[TableS
             f"cuts, the newest is {newest}; do `lakehouse run --source {source}`"
         )
     behind, identities = excluded_of(cut), _identities(ledger, source, cut)
-    names = sorted({*identities_of(cut), *behind})
+    names, held = sorted({*identities_of(cut), *behind}), held_of(cut)
     return tuple(
         TableState(
             identity=identities.get(name, ""),
@@ -123,6 +125,7 @@ def list_tables(ledger: Ledger, source: str, cut_id: str | None) -> tuple[TableS
             reason=behind[name].reason if name in behind else "",
             cut_id=behind[name].cut if name in behind else cut.cut_id,
             snapshot_id=cut.tables.get(name),
+            held_keys=held.get(name, 0),
         )
         for name in names
     )

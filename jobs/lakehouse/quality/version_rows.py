@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 
 from lakehouse.config import SourceConfig
 from lakehouse.names import TableIdentity, silver_name
+from lakehouse.plan.masks import masks_of
 from lakehouse.plan.records import SchemaVersionRow
 from lakehouse.quality import ddl
 from lakehouse.quality.versions import EVOLVE, Judged, columns_json
@@ -176,8 +177,7 @@ def _masked(
     source: SourceConfig, identity: TableIdentity, events: Iterable[ddl.SchemaEvent] = ()
 ) -> set[str]:
     """The table's masked columns, in lower case; also under the names that events give them."""
-    options = source.table_options(identity).columns
-    masked = {name.lower() for name, column in options.items() if column.mask}
+    masked = set(masks_of(source.table_options(identity)))
     for event in events if masked else ():
         for change in event.changes:
             if change.identity == identity:

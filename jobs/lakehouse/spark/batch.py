@@ -6,7 +6,7 @@ profile and schemas, and the ends that keep transactions whole. `check` and `app
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -29,7 +29,7 @@ from lakehouse.spark.redelivery import mark, place, suspect
 from lakehouse.spark.session import tune
 from lakehouse.spark.sql import all_of, any_of, in_partition
 from lakehouse.spark.tombstones import EMPTY_MESSAGE, without_tombstones
-from lakehouse.spark.transactions import TransactionCut, cut_transactions
+from lakehouse.spark.transactions import Surroundings, TransactionCut, cut_transactions
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +66,13 @@ class Since:
     Attributes:
         progress: What the newest cut has; the lowest offsets of all tables.
         position: Highest position of the newest cut; empty before the first one.
+        judged: The newest cut's own offsets: what stands before them is of whole transactions.
         incarnations: Where tables were dropped and created.
     """
 
     progress: Progress
     position: str = ""
+    judged: LandedOffsets = field(default_factory=LandedOffsets)
     incarnations: Incarnations = field(default_factory=Incarnations)
 
 
@@ -102,7 +104,8 @@ def open_batch(
         groups = profile(parsed, since.position)
     placed = _place(spark, source, connector, parsed, groups, since)
     clock = _stream_time(messages, until)
-    cut = _cut(placed, source, connector, since, clock, earlier)
+    around = Surroundings(clock, landed, earlier, _left_behind(since))
+    cut = _cut(placed, source, connector, around)
     end = limited(landed, cut.ends)
     inside = placed.where(before(end, cut.ends)) if cut.ends else placed
     final = profile(inside, since.position) if cut.ends else groups
@@ -160,13 +163,21 @@ def _cut(
     placed: DataFrame,
     source: SourceConfig,
     connector: Connector,
-    since: Since,
-    clock_ms: int,
-    earlier: Callable[[], DataFrame],
+    around: Surroundings,
 ) -> TransactionCut:
     if not source.transactions.consistent or source.kafka.transactions is None:
         return TransactionCut()
-    return cut_transactions(placed, source, connector, since.position, clock_ms, earlier)
+    return cut_transactions(placed, source, connector, around)
+
+
+def _left_behind(since: Since) -> str:
+    """Whether the newest cut has judged a message, and left it behind with its table."""
+    return any_of(
+        f"{in_partition((topic, number))} AND offset < {judged}"
+        for topic, entry in since.judged.topics.items()
+        for number, judged in entry.next_offsets.items()
+        if since.progress.next_offset(topic, number) < judged
+    )
 
 
 def _earlier(

@@ -32,8 +32,9 @@ def judge_events(rows: DataFrame, stored: DataFrame, barrier: str, *, is_bag: bo
         is_bag: Whether a source snapshot may read equal rows, which have one position too.
 
     Returns:
-        The rows with `verdict, repeated, had, live, standing, stored_position, stored_image`;
-        `repeated` events are in bronze or in the batch already.
+        The rows with `verdict, repeated, is_newer, had, live, standing, stored_position,
+        stored_image`; `repeated` events are in bronze or in the batch already, `is_newer` says of
+        any event, quarantined or not, that it is newer than what silver has of its key.
     """
     older = f"position < coalesce(stored_position, '') OR position <= {literal(barrier)}"
     follows = "topic = stored_at.topic AND partition = stored_at.partition"
@@ -41,10 +42,10 @@ def judge_events(rows: DataFrame, stored: DataFrame, barrier: str, *, is_bag: bo
     same = "topic, partition, row_key, position, op, total_order, image_hash"
     nth = f"row_number() OVER (PARTITION BY {same} ORDER BY offset)"
     again = f"(op != {literal(READ)} AND {nth} > 1)" if is_bag else f"{nth} > 1"
+    is_older = f"coalesce(redelivered OR {older} OR ({repeats}) OR {again}, false)"
     verdict = (
         f"CASE WHEN reason IS NOT NULL THEN {literal(QUARANTINED)} "
-        f"WHEN redelivered OR {older} OR ({repeats}) OR {again} THEN {literal(SUPERSEDED)} "
-        f"ELSE {literal(NEW)} END AS verdict"
+        f"WHEN {is_older} THEN {literal(SUPERSEDED)} ELSE {literal(NEW)} END AS verdict"
     )
     return rows.join(stored, "row_key", "left").selectExpr(
         *rows.columns,
@@ -54,7 +55,19 @@ def judge_events(rows: DataFrame, stored: DataFrame, barrier: str, *, is_bag: bo
         "coalesce(standing, false) AS standing",
         "stored_image",
         f"redelivered OR {again} AS repeated",
+        f"NOT {is_older} AS is_newer",
         verdict,
+    )
+
+
+def whole_events(rows: DataFrame) -> DataFrame:
+    """An update that is two halves is quarantined as a whole, whichever of them is bad."""
+    event = "OVER (PARTITION BY topic, partition, offset)"
+    rest = [name for name in rows.columns if name not in ("reason", "bad")]
+    return rows.selectExpr(
+        *rest,
+        f"max(reason) {event} AS reason",
+        f"array_distinct(flatten(collect_list(bad) {event})) AS bad",
     )
 
 

@@ -58,10 +58,11 @@ def parse(
         topics: The topics that occur.
 
     Returns:
-        `topic, partition, offset, key, value_null, role, reason, control, op, is_schema_change,
-        database, schema_name, table_name, incarnation, renamed, collection, snapshot, position,
-        running, unplaced, high, transaction, total_order, fingerprint, key_fields, key_tokens,
-        has_placeholder, minus_zero, has_schema, payload, source_ts_ms`.
+        `topic, partition, offset, topic_id, landed_at, key, value_null, role, reason, control, op,
+        is_schema_change, database, schema_name, table_name, incarnation, renamed, collection,
+        snapshot, position, running, unplaced, high, transaction, total_order, fingerprint,
+        key_fields, key_tokens, has_placeholder, minus_zero, has_schema, payload, source_ts_ms,
+        source_transaction, source_lsn`.
     """
     roles = {topic: str(topic_role(source, topic) or TopicRole.DATA) for topic in topics}
     documents = messages.select(

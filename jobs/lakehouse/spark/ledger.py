@@ -6,15 +6,13 @@ Writes are appends only; a row that is written twice says the same thing twice.
 
 from __future__ import annotations
 
-import dataclasses
-import types
-import typing
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 
-import pyarrow as pa
 from pyiceberg.catalog import Catalog, load_catalog
 from pyiceberg.exceptions import (
+    CommitFailedException,
     NoSuchTableError,
     TableAlreadyExistsError,
 )
@@ -35,23 +33,27 @@ from lakehouse.plan.records import (
     RunRow,
     SchemaVersionRow,
 )
+from lakehouse.spark.control_rows import arrow_schema, to_arrow
+from lakehouse.spark.data_files import DataFiles
 from lakehouse.spark.metadata import ensure_namespace
 
-_ARROW: Mapping[object, pa.DataType] = {
-    str: pa.string(),
-    int: pa.int64(),
-    bool: pa.bool_(),
-    datetime: pa.timestamp("us", tz="UTC"),
-    tuple[str, ...]: pa.list_(pa.string()),
-    Mapping[str, int]: pa.map_(pa.string(), pa.int64()),
-}
-# All sources append to the same tables: an append that another one overtook is tried again.
+# All sources append to the same tables: an append that another one overtook is tried again. What
+# each commit reads and writes again (manifests, older snapshots and metadata) stays short.
 _PROPERTIES = {
     "format-version": "2",
     "write.metadata.delete-after-commit.enabled": "true",
+    "write.metadata.previous-versions-max": "10",
+    "commit.manifest-merge.enabled": "true",
+    "commit.manifest.min-count-to-merge": "20",
     "commit.retry.num-retries": "20",
     "commit.retry.max-wait-ms": "2000",
 }
+_MOST_OLD_SNAPSHOTS = 30
+# PyIceberg tries an append again only while the snapshot is there that it began with.
+_CONTESTED = timedelta(minutes=3)
+
+# Another process may be first with each of them.
+_OWN_TABLES = ("iceberg_tables", "iceberg_namespace_properties")
 
 
 def open_catalog(settings: Settings) -> Catalog:
@@ -60,10 +62,10 @@ def open_catalog(settings: Settings) -> Catalog:
     PyIceberg makes a new catalog's own tables without asking whether another process just did.
     """
     properties = pyiceberg_properties(settings)
-    try:
-        return load_catalog(CATALOG, **properties)
-    except DBAPIError:
-        return load_catalog(CATALOG, **properties)
+    for _ in _OWN_TABLES:
+        with suppress(DBAPIError):
+            return load_catalog(CATALOG, **properties)
+    return load_catalog(CATALOG, **properties)
 
 
 class Ledger:
@@ -71,20 +73,15 @@ class Ledger:
 
     def __init__(self, settings: Settings) -> None:
         self.catalog = open_catalog(settings)
+        self._read: dict[tuple[str, frozenset[tuple[str, str]]], DataFiles] = {}
 
     def append(self, table: ControlTable, rows: Sequence[Record]) -> None:
         """Append rows in one commit; no rows, no commit."""
         if not rows:
             return
-        schema = _arrow_schema(table.row)
-        values = [dataclasses.asdict(row) for row in rows]
-        for value in values:
-            for name, content in value.items():
-                if isinstance(content, Mapping):
-                    value[name] = list(content.items())
-                elif isinstance(content, tuple):
-                    value[name] = list(content)
-        self._open_or_create(table).append(pa.Table.from_pylist(values, schema=schema))
+        opened = self._open_or_create(table)
+        opened.append(to_arrow(table.row, rows))
+        _expire(opened)
 
     def rows(self, table: ControlTable, **equal: str) -> list[Record]:
         """All rows whose named columns equal the given texts, in no order."""
@@ -92,8 +89,9 @@ class Ledger:
             opened = self.catalog.load_table(table.name)
         except NoSuchTableError:
             return []
-        found = opened.scan(row_filter=_all_equal(equal)).to_arrow().to_pylist()
-        return [_row(table.row, values) for values in found]
+        question = (table.name, frozenset(equal.items()))
+        files = self._read.setdefault(question, DataFiles(table.row))
+        return files.rows(opened.scan(row_filter=_all_equal(equal)))
 
     def runs(self, source: str) -> list[RunRow]:
         """All steps of all runs of a source, oldest first."""
@@ -138,7 +136,7 @@ class Ledger:
             opened = self.catalog.load_table(table.name)
         except NoSuchTableError:
             return self._create(table)
-        schema = _arrow_schema(table.row)
+        schema = arrow_schema(table.row)
         if set(schema.names) - set(opened.schema().column_names):
             # An earlier version of the project made the table.
             with opened.update_schema() as update:
@@ -147,15 +145,28 @@ class Ledger:
 
     def _create(self, table: ControlTable) -> Table:
         ensure_namespace(self.catalog, table.name.partition(".")[0])
-        try:
-            created = self.catalog.create_table(
-                table.name, schema=_arrow_schema(table.row), properties=_PROPERTIES
-            )
-        except TableAlreadyExistsError:
-            return self.catalog.load_table(table.name)
-        with created.update_spec() as spec:
+        # In one commit: an append between two would have no partition.
+        with (
+            suppress(TableAlreadyExistsError, CommitFailedException),
+            self.catalog.create_table_transaction(
+                table.name, schema=arrow_schema(table.row), properties=_PROPERTIES
+            ) as transaction,
+            transaction.update_spec() as spec,
+        ):
             spec.add_field("source", IdentityTransform())
         return self.catalog.load_table(table.name)
+
+
+def _expire(table: Table) -> None:
+    """Forget old snapshots: their rows are in the newest one, and each commit copies them all."""
+    oldest = datetime.now(UTC) - _CONTESTED
+    old = sum(each.timestamp_ms < oldest.timestamp() * 1000 for each in table.snapshots())
+    # Forgetting is a commit too, so that it waits until there are many.
+    if old < _MOST_OLD_SNAPSHOTS:
+        return
+    # Another process may be first.
+    with suppress(CommitFailedException):
+        table.maintenance.expire_snapshots().older_than(oldest).commit()
 
 
 def _all_equal(equal: Mapping[str, str]) -> BooleanExpression:
@@ -166,24 +177,3 @@ def _all_equal(equal: Mapping[str, str]) -> BooleanExpression:
     for term in terms[1:]:
         expression = And(expression, term)
     return expression
-
-
-def _arrow_schema(row: type[Record]) -> pa.Schema:
-    hints = typing.get_type_hints(row)
-    return pa.schema(
-        [pa.field(f.name, _ARROW[hints[f.name]], nullable=True) for f in dataclasses.fields(row)]
-    )
-
-
-def _row(row: type[Record], values: Mapping[str, object]) -> Record:
-    hints = typing.get_type_hints(row)
-    kept = {f.name: _python(values.get(f.name), hints[f.name]) for f in dataclasses.fields(row)}
-    return row(**kept)  # type: ignore[arg-type]
-
-
-def _python(value: object, hint: object) -> object:
-    if hint == tuple[str, ...]:
-        return tuple(typing.cast("Iterable[str]", value or ()))
-    if isinstance(hint, types.GenericAlias) or typing.get_origin(hint) is not None:
-        return dict(typing.cast("Iterable[tuple[str, int]]", value or ()))
-    return "" if value is None and hint is str else value

@@ -7,6 +7,7 @@ secret is data of a relation, never a literal: plans, their pages and errors sho
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 
 import pyarrow as pa
 import pyspark.sql.functions as F
@@ -18,12 +19,12 @@ from lakehouse.spark.decode import MASK_INNER, MASK_OUTER
 _BLOCK = 64
 
 
-def with_mask_key(rows: DataFrame, columns: tuple[Column, ...], secret: bytes) -> DataFrame:
+def with_mask_key(rows: DataFrame, columns: Iterable[Column], secret: bytes) -> DataFrame:
     """The rows with what hashed columns are decoded with; as they are where there are none.
 
     Args:
-        rows: Of one schema version.
-        columns: The version's columns.
+        rows: The rows of a table.
+        columns: The columns of their schema versions.
         secret: What values are hashed with.
     """
     if not any(column.type.kind is Kind.HASHED for column in columns):

@@ -20,6 +20,8 @@ from lakehouse.spark.metadata import load_metadata
 KEY_PROPERTY = "lakehouse.key"
 # Position of the last renamed column that the table has followed.
 RENAMED_PROPERTY = "lakehouse.renamed"
+# Whether it may have rows that are only marked as deleted.
+SOFT_PROPERTY = "lakehouse.soft-delete"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,16 +32,22 @@ class Properties:
         key: The columns that identify a row; None where there is no table.
         renamed: Position of the last renamed column that it has followed; empty for none.
         docs: Columns and what their docs say.
+        soft: Whether it may have rows that are only marked as deleted.
     """
 
     key: tuple[str, ...] | None = None
     renamed: str = ""
     docs: Mapping[str, str] = field(default_factory=dict)
+    soft: bool = False
 
 
 def of_new_table(plan: TablePlan) -> dict[str, str]:
     """The properties of a table that is made now."""
-    return {KEY_PROPERTY: json.dumps(plan.key), RENAMED_PROPERTY: plan.renamed}
+    return {
+        KEY_PROPERTY: json.dumps(plan.key),
+        RENAMED_PROPERTY: plan.renamed,
+        SOFT_PROPERTY: json.dumps(plan.soft),
+    }
 
 
 def properties_of(catalog: Catalog, silver: str) -> Properties:
@@ -49,7 +57,13 @@ def properties_of(catalog: Catalog, silver: str) -> Properties:
         return Properties()
     key = tuple(json.loads(metadata.properties[KEY_PROPERTY]))
     docs = {column.name: column.doc or "" for column in metadata.schema().fields}
-    return Properties(key, metadata.properties.get(RENAMED_PROPERTY, ""), docs)
+    soft = json.loads(metadata.properties.get(SOFT_PROPERTY, "false"))
+    return Properties(key, metadata.properties.get(RENAMED_PROPERTY, ""), docs, soft)
+
+
+def remember_soft(spark: SparkSession, silver: str) -> None:
+    """Say of a table that deleted rows stay in it from now on; repeating it is harmless."""
+    tables.set_properties(spark, silver, {SOFT_PROPERTY: "true"})
 
 
 def rename_columns(

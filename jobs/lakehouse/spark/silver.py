@@ -16,11 +16,11 @@ from lakehouse.envelope import DELETE
 from lakehouse.names import quote_ident
 from lakehouse.plan.tables import TablePlan
 from lakehouse.spark import tables
-from lakehouse.spark.events import decode_default
 from lakehouse.spark.properties import of_new_table
 from lakehouse.spark.rows import row_key
 from lakehouse.spark.sql import literal
 from lakehouse.spark.truncates import MAX_TRUNCATES, Truncate
+from lakehouse.spark.values import decode_default
 
 CDC = "_cdc"
 _CDC_FIELDS = {
@@ -33,7 +33,7 @@ _CDC_FIELDS = {
     "offset": "bigint",
 }
 CDC_TYPE = f"struct<{','.join(f'{name}:{kind}' for name, kind in _CDC_FIELDS.items())}>"
-DELETE_MARK, BARRIER = "delete", "truncate"
+DELETE_MARK, BARRIER, HELD = "delete", "truncate", "held"
 STATE_SCHEMA = T.StructType(
     [
         T.StructField("key", T.StringType()),

@@ -14,30 +14,20 @@ from pyspark.sql import DataFrame
 
 from lakehouse.names import quote_ident
 from lakehouse.plan.conservation import summed
-from lakehouse.plan.tables import TablePlan, TopicPartition
-from lakehouse.spark import collapse, events, metadata, placeholders, silver, tables
+from lakehouse.plan.tables import Place, TablePlan, TopicPartition
+from lakehouse.spark import collapse, events, metadata, placeholders, silver, tables, tally
 from lakehouse.spark.history import prepare as prepare_history
 from lakehouse.spark.history import stage_history
+from lakehouse.spark.holds import Holds, hold_keys
+from lakehouse.spark.properties import remember_soft
 from lakehouse.spark.session import tune
 from lakehouse.spark.soft import keep_deleted
-from lakehouse.spark.sql import literal
+from lakehouse.spark.state import write_state
+from lakehouse.spark.tally import BadEvent
 from lakehouse.spark.truncates import Truncate, load_truncates
-from lakehouse.spark.writing import Work, is_mark, write_silver, write_state
+from lakehouse.spark.writing import Work, write_silver
 
 ROWS_PROPERTY = "lakehouse.rows"
-# Coordinates of unreadable events that the driver holds for the quarantine.
-MAX_QUARANTINED = 10_000
-
-
-@dataclass(frozen=True, slots=True)
-class BadEvent:
-    """A change event that cannot be applied, and the columns that cannot be decoded, if any."""
-
-    topic: str
-    partition: int
-    offset: int
-    reason: str
-    columns: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +45,8 @@ class Staged:
         quarantined: Topic partition → events that cannot be applied.
         unresolved: Columns whose unchanged value was nowhere to be found → rows.
         bad: The quarantined events.
+        held: Keys that wait for a quarantined event.
+        replayed: In a replay, where the events stand that are applied.
     """
 
     changed: bool
@@ -69,6 +61,8 @@ class Staged:
     unresolved: Mapping[str, int] = field(default_factory=dict)
     bad: tuple[BadEvent, ...] = ()
     history_snapshot: int | None = None
+    held: int = 0
+    replayed: tuple[Place, ...] = ()
 
 
 def stage_table(work: Work, envelopes: DataFrame) -> Staged:
@@ -85,6 +79,8 @@ def stage_table(work: Work, envelopes: DataFrame) -> Staged:
     before = _rows_before(work)
     tune(work.spark, before + work.messages)
     silver.prepare(work.spark, plan)
+    if plan.becomes_soft:
+        remember_soft(work.spark, plan.silver)
     if plan.history:
         prepare_history(work)
     has_state = plan.exists and metadata.head(work.catalog, plan.state) is not None
@@ -92,27 +88,38 @@ def stage_table(work: Work, envelopes: DataFrame) -> Staged:
     truncates = load_truncates(envelopes, plan, barrier)
     truncate = truncates[-1].position if truncates else ""
     judged = _judged(work, envelopes, barrier, has_state=has_state).localCheckpoint(eager=False)
-    resolved = _resolved(judged, plan)
+    holds = _holds(work, judged, truncates)
+    resolved = _resolved(holds.events, plan)
     folded = _folded(resolved, plan, truncates).localCheckpoint(eager=False)
-    numbers = _numbers(folded, plan)
+    numbers = tally.numbers(folded, plan)
     is_history_changed = plan.history and stage_history(work, resolved, truncates)
-    if not numbers["keys"] and not truncate and not (plan.schema.add and before):
+    is_row_changed = numbers["keys"] or truncate or (plan.schema.add and before)
+    if not is_row_changed and not holds.changed:
         if is_history_changed:
             # Late versions alone: the cut has the same rows, and validation looks at the branch.
             tables.create_branch(work.spark, plan.silver, work.branch)
-        return _result(work, judged, before, changed=is_history_changed)
+        return _result(work, holds, before, changed=is_history_changed)
     work.check()
     if not truncate:
         rows = str(_rows_after(work, numbers, before, truncate))
         work = replace(work, summary={**work.summary, ROWS_PROPERTY: rows})
     marked = write_silver(work, folded, numbers, truncates)
-    write_state(work, folded, numbers, truncates)
+    write_state(work, folded, numbers, truncates, holds)
     return replace(
-        _result(work, judged, _rows_after(work, numbers, before, truncate), changed=True),
+        _result(work, holds, _rows_after(work, numbers, before, truncate), changed=True),
         upserts=numbers["upserts"] + marked,
         deletes=numbers["deletes"],
-        unresolved=_unresolved(folded) if plan.placeholders else {},
+        unresolved=tally.unresolved(folded) if plan.placeholders else {},
     )
+
+
+def _holds(work: Work, judged: DataFrame, truncates: Sequence[Truncate]) -> Holds:
+    """The events with what quarantined ones mean for them; most batches have none."""
+    verdicts = tally.verdicts(judged)
+    if work.plan.is_bag or not (work.plan.held or collapse.QUARANTINED in verdicts):
+        return Holds(judged, verdicts)
+    holds = hold_keys(work.spark, work.plan, judged, truncates)
+    return replace(holds, verdicts=tally.verdicts(holds.events))
 
 
 def _folded(resolved: DataFrame, plan: TablePlan, truncates: Sequence[Truncate]) -> DataFrame:
@@ -133,6 +140,8 @@ def _resolved(judged: DataFrame, plan: TablePlan) -> DataFrame:
 
 def _judged(work: Work, envelopes: DataFrame, barrier: str, *, has_state: bool) -> DataFrame:
     rows = events.table_rows(envelopes, work.plan, work.secret)
+    if work.plan.halves:
+        rows = collapse.whole_events(rows)
     is_empty = metadata.head(work.catalog, work.plan.silver) is None
     if is_empty and not has_state:
         stored = silver.nothing_stored(work.spark, work.plan)
@@ -149,30 +158,6 @@ def _needs_image(plan: TablePlan) -> bool:
     return plan.placeholders or plan.soft
 
 
-def _verdicts(judged: DataFrame) -> dict[str, dict[TopicPartition, int]]:
-    found: dict[str, dict[TopicPartition, int]] = {}
-    events = judged.where("counted")
-    for row in events.groupBy("topic", "partition", "verdict").count().collect():
-        place = (row["topic"], row["partition"])
-        found.setdefault(row["verdict"], {})[place] = row["count"]
-    return found
-
-
-def _numbers(folded: DataFrame, plan: TablePlan) -> dict[str, int]:
-    counted = {
-        "keys": "1",
-        "upserts": "if(kept, greatest(copies, 1), 0)",
-        "inserts": "greatest(copies - had, 0)",
-        "deletes": "greatest(had - copies, 0)",
-        "standing": "int(standing)",
-        "marked": "int(marked)",
-        "marks": f"int({is_mark(plan)})",
-    }
-    row = folded.selectExpr(*(f"sum({number}) AS {name}" for name, number in counted.items()))
-    found = row.collect()[0]
-    return {name: int(found[name] or 0) for name in counted}
-
-
 def _rows_before(work: Work) -> int:
     if not work.plan.exists:
         return 0
@@ -182,9 +167,9 @@ def _rows_before(work: Work) -> int:
     return 0 if head is None else _live_rows(work)
 
 
-def _result(work: Work, judged: DataFrame, rows: int, *, changed: bool) -> Staged:
+def _result(work: Work, holds: Holds, rows: int, *, changed: bool) -> Staged:
     """What the table has afterwards; counts of written rows are added by the caller."""
-    verdicts = _verdicts(judged)
+    verdicts = holds.verdicts
     heads = metadata.refs(work.catalog, work.plan.silver)
     states = metadata.refs(work.catalog, work.plan.state)
     versions = metadata.refs(work.catalog, work.plan.history_table) if work.plan.history else {}
@@ -197,7 +182,9 @@ def _result(work: Work, judged: DataFrame, rows: int, *, changed: bool) -> Stage
         seen=summed(verdicts.values()),
         superseded=verdicts.get(collapse.SUPERSEDED, {}),
         quarantined=verdicts.get(collapse.QUARANTINED, {}),
-        bad=_bad(judged) if collapse.QUARANTINED in verdicts else (),
+        bad=tally.bad_events(holds.events) if collapse.QUARANTINED in verdicts else (),
+        held=holds.keys,
+        replayed=tally.new_places(holds.events) if work.replay else (),
     )
 
 
@@ -212,20 +199,3 @@ def _live_rows(work: Work, branch: str | None = None) -> int:
     rows = work.spark.table(tables.full_name(work.plan.silver, branch))
     cdc = quote_ident(silver.cdc_name(work.plan.columns))
     return rows.where(silver.is_live(cdc)).count()
-
-
-def _unresolved(folded: DataFrame) -> dict[str, int]:
-    lacking = folded.where("kept").select(F.explode("unavailable").alias("name"))
-    return {row["name"]: row["count"] for row in lacking.groupBy("name").count().collect()}
-
-
-def _bad(judged: DataFrame) -> tuple[BadEvent, ...]:
-    rows = (
-        judged.where(f"verdict = {literal(collapse.QUARANTINED)}")
-        .selectExpr("topic", "partition", "offset", "reason", "array_join(bad, ', ') AS columns")
-        .limit(MAX_QUARANTINED)
-        .collect()
-    )
-    return tuple(
-        BadEvent(r["topic"], r["partition"], r["offset"], r["reason"], r["columns"]) for r in rows
-    )

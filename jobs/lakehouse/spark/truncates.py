@@ -50,7 +50,7 @@ def load_truncates(envelopes: DataFrame, plan: TablePlan, barrier: str) -> tuple
         return ()
     found = (
         envelopes.where(of_table(plan))
-        .where(f"op = {literal(TRUNCATE)} AND position > {literal(barrier)}")
+        .where(f"op = {literal(TRUNCATE)} AND position > {literal(barrier)} AND NOT redelivered")
         .groupBy("position")
         .agg(F.expr("min(struct(topic, partition, offset, source_ts_ms)) AS at"))
         .limit(MAX_TRUNCATES + 1)

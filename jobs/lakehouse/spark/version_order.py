@@ -53,6 +53,8 @@ def version_events(resolved: DataFrame, plan: TablePlan) -> DataFrame:
 def once_each(versions: DataFrame) -> DataFrame:
     """Each version once: an event may stand in two topic partitions, after some were added.
 
+    A replay may also judge an event again whose version is stored.
+
     Args:
         versions: New ones and those that are stored (`is_stored`).
     """
@@ -60,10 +62,11 @@ def once_each(versions: DataFrame) -> DataFrame:
         "min(struct(NOT is_stored AS n, topic, partition)) "
         "OVER (PARTITION BY row_key, from_position) AS f"
     )
+    event = f"PARTITION BY row_key, from_position, {', '.join(PLACE)} ORDER BY is_stored DESC"
     return (
-        versions.selectExpr("*", first)
-        .where("topic = f.topic AND partition = f.partition")
-        .drop("f")
+        versions.selectExpr("*", first, f"row_number() OVER ({event}) AS nth")
+        .where("topic = f.topic AND partition = f.partition AND nth = 1")
+        .drop("f", "nth")
     )
 
 

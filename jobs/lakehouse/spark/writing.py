@@ -1,7 +1,7 @@
 """Writes what a batch does to one table on its staging branch.
 
 In: the winners of the batch and how many of each kind they are. Out: commits on the branches of
-the silver table (rows deleted, rows appended) and of its state table (delete marks, barriers).
+the silver table: rows deleted, rows appended.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ from lakehouse.envelope import DELETE, UPDATE
 from lakehouse.names import quote_ident
 from lakehouse.plan.tables import TablePlan
 from lakehouse.plan.types import Column
-from lakehouse.spark import events, silver, tables
+from lakehouse.spark import silver, tables
 from lakehouse.spark.rows import row_key
 from lakehouse.spark.sql import literal
-from lakehouse.spark.truncates import Truncate, as_array, end_of
+from lakehouse.spark.truncates import Truncate, end_of
+from lakehouse.spark.values import decode_default
 
-_COORDINATES = (
+COORDINATES = (
     "timestamp_millis(source_ts_ms) AS source_ts",
     "topic",
     "partition",
@@ -38,6 +39,7 @@ class Work:
     Attributes:
         messages: How many messages the batch has at most.
         secret: What the values of hashed columns are hashed with.
+        replay: Whether the batch is of quarantined messages.
     """
 
     spark: SparkSession
@@ -48,6 +50,7 @@ class Work:
     check: Callable[[], None]
     messages: int
     secret: bytes = field(default=b"", repr=False)
+    replay: bool = False
 
 
 def write_silver(
@@ -81,7 +84,7 @@ def write_silver(
     if numbers["upserts"]:
         # Of equal rows some may stay when one is deleted; a row that is there is no deleted one.
         op = f"if(op = {literal(DELETE)}, {literal(UPDATE)}, op) AS op" if plan.is_bag else "op"
-        event = ", ".join((op, "position", "0 AS epoch", *_COORDINATES))
+        event = ", ".join((op, "position", "0 AS epoch", *COORDINATES))
         kept = folded.where("kept")
         if plan.is_bag:
             kept = kept.selectExpr("*", "explode(sequence(1, copies)) AS copy")
@@ -127,11 +130,6 @@ def _names(plan: TablePlan, prefix: str = "") -> str:
     return ", ".join(prefix + quote_ident(name) for name in plan.key)
 
 
-def is_mark(plan: TablePlan) -> str:
-    """Whether a winner leaves a delete mark."""
-    return "NOT kept" if plan.is_bag else f"op = {literal(DELETE)} AND NOT kept"
-
-
 def _assignments(work: Work, added: Iterable[Column]) -> str:
     """The constant defaults of added columns as Spark SQL, computed once by the engine."""
     columns = list(added)
@@ -139,7 +137,7 @@ def _assignments(work: Work, added: Iterable[Column]) -> str:
         *(
             f"hex({value})" if column.type.spark == "binary" else f"CAST({value} AS string)"
             for column in columns
-            for value in [events.decode_default(column)]
+            for value in [decode_default(column)]
         )
     )
     row = values.collect()[0]
@@ -154,40 +152,3 @@ def _constant(text: str | None, kind: str) -> str:
         return "NULL"
     quoted = literal(text)
     return f"unhex({quoted})" if kind == "binary" else f"CAST({quoted} AS {kind})"
-
-
-def write_state(
-    work: Work, folded: DataFrame, numbers: Mapping[str, int], truncates: Sequence[Truncate]
-) -> None:
-    """Marks of keys that went, and a barrier for each truncate; marks of keys that came go."""
-    spark, plan = work.spark, work.plan
-    if not (numbers["marked"] or numbers["marks"] or truncates):
-        return
-    tables.create_branch(spark, plan.state, work.branch)
-    if numbers["marked"]:
-        folded.where("marked").select("row_key").createOrReplaceTempView("unmarked_keys")
-        condition = f"kind = '{silver.DELETE_MARK}' AND key IN (SELECT row_key FROM unmarked_keys)"
-        tables.delete_on_branch(spark, plan.state, work.branch, condition, work.summary)
-    rows = folded.where(is_mark(plan)).selectExpr(
-        "row_key AS key",
-        f"{literal(silver.DELETE_MARK)} AS kind",
-        "position",
-        "0 AS epoch",
-        "'delete' AS cause",
-        *_COORDINATES,
-    )
-    if truncates:
-        barriers = (
-            spark.range(1)
-            .selectExpr(f"inline({as_array(truncates)})")
-            .selectExpr(
-                "CAST(NULL AS string) AS key",
-                f"{literal(silver.BARRIER)} AS kind",
-                "position",
-                "0 AS epoch",
-                "'truncate' AS cause",
-                *_COORDINATES,
-            )
-        )
-        rows = rows.unionByName(barriers)
-    tables.append_on_branch(rows.coalesce(1), plan.state, work.branch, work.summary)

@@ -14,6 +14,7 @@ from lakehouse.plan.handover import (
     StagedCut,
     StagedTable,
     excluded_of,
+    held_of,
     published_names,
 )
 from lakehouse.plan.progress import Progress, replaced
@@ -133,7 +134,15 @@ def _table(plan: TablePlan, staged: Staged) -> StagedTable:
         required=tuple(name for name, column in newest.items() if not column.optional),
         history=plan.history_table if plan.history else "",
         history_snapshot=staged.history_snapshot,
+        held=staged.held,
+        replayed=staged.replayed,
     )
+
+
+def held_keys(work: Applying, staged: Mapping[str, Staged]) -> dict[str, int]:
+    """Silver table → how many of its keys are held with the batch; those with some."""
+    found = held_of(work.cut) | {name: table.held for name, table in staged.items()}
+    return {name: count for name, count in found.items() if count}
 
 
 def _findings(
@@ -146,4 +155,9 @@ def _findings(
     ]
     held = [f"{plan.silver} is held: {plan.hold}" for plan in plans if plan.hold]
     notes = [f"{plan.silver}: {note}" for plan in plans for note in plan.notes]
-    return (*work.batch.transactions.findings, *missing, *held, *notes)
+    keys = [
+        f"{name}: {count} keys are held: events in quarantine are newer than their rows; a newer "
+        "full row heals a key, and `lakehouse replay` what can be applied by now"
+        for name, count in held_keys(work, staged).items()
+    ]
+    return (*work.batch.transactions.findings, *missing, *held, *keys, *notes)

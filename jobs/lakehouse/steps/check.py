@@ -13,12 +13,11 @@ import pyspark.sql.functions as F
 from pyspark.sql import Column, DataFrame
 
 from expectations import SUITES
-from lakehouse.config import SourceConfig, TopicRole
+from lakehouse.config import TopicRole
 from lakehouse.connectors import CONNECTORS, Connector
 from lakehouse.errors import StepFailed
 from lakehouse.names import TableIdentity
 from lakehouse.plan.batch import table_groups
-from lakehouse.plan.following import follow_renames
 from lakehouse.plan.groups import Group
 from lakehouse.plan.handover import published_names, start_of_batch
 from lakehouse.plan.incarnations import Incarnations
@@ -29,7 +28,7 @@ from lakehouse.quality import ddl
 from lakehouse.quality.engine import preload
 from lakehouse.quality.judgement import Judgement, judge, verdict_of
 from lakehouse.quality.results import Try, result_rows
-from lakehouse.quality.statements import incarnations, renames
+from lakehouse.quality.statements import as_renamed, incarnations
 from lakehouse.quality.version_rows import (
     LandedSchemas,
     data_rows,
@@ -86,10 +85,10 @@ def _read(context: StepContext) -> LandedSchemas:
     envelopes = parse(messages, source, connector, sorted(end.topics)).persist()
     groups = profile(envelopes)
     events = _schema_events(envelopes, connector) if _has_events(groups, connector) else ()
-    source = _followed(source, recorded)
+    source = as_renamed(source, recorded)
     told = ddl_rows(source, context.run_id, events, recorded)
-    source = _followed(context.source, (*recorded, *told))
     lives = incarnations((*recorded, *told), connector.name)
+    source = as_renamed(context.source, (*recorded, *told))
     if lives.ends:
         envelopes = with_incarnations(envelopes, connector, lives)
         groups = profile(envelopes)
@@ -106,14 +105,8 @@ def _read(context: StepContext) -> LandedSchemas:
     tables = {
         identity: judge_versions(mine, by_table.get(identity, ()), source.schema_changes)
         for identity, mine in versions.items()
-        if mine
     }
     return LandedSchemas(tables, names.final, events, recorded, told)
-
-
-def _followed(source: SourceConfig, rows: Sequence[SchemaVersionRow]) -> SourceConfig:
-    lives = incarnations(rows, source.connector)
-    return follow_renames(source, renames(rows, source.connector), lives)
 
 
 def _has_events(groups: Iterable[Group], connector: Connector) -> bool:

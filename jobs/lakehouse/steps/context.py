@@ -26,6 +26,7 @@ class StepContext:
         until: End of the data interval (exclusive); None lands whatever is there.
         archive: A topic archive to land from; None lands from Kafka.
         lone_step: Whether the run's next step is another process's.
+        replay: Whether it applies quarantined messages again instead of what landed.
     """
 
     source: SourceConfig
@@ -38,6 +39,7 @@ class StepContext:
     until: datetime | None = None
     archive: Path | None = None
     lone_step: bool = False
+    replay: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,7 @@ class StepOutcome:
         detail: What the next steps need.
         batch_id: Names the offsets that were worked on; empty where there are none.
         exit_code: 0 passed, 1 warnings or failure, 2 critical.
+        ends_run: Whether nothing is left for the run's later steps.
     """
 
     message: str
@@ -58,3 +61,4 @@ class StepOutcome:
     batch_id: str = ""
     status: Status = "succeeded"
     exit_code: int = 0
+    ends_run: bool = False

@@ -41,7 +41,7 @@ def main(steps: Sequence[Step], arguments: Sequence[str] | None = None) -> int:
         outcome = execute(step, context)
         _print(step, outcome)
         codes.append(outcome.exit_code)
-        if outcome.status != "succeeded":
+        if outcome.status != "succeeded" or outcome.ends_run:
             break
     return codes[0] if options.land_decides else max(codes)
 
@@ -56,6 +56,9 @@ def _parser(steps: Sequence[Step]) -> argparse.ArgumentParser:
     parser.add_argument("--from-step", choices=steps, default=steps[0], help="start here")
     parser.add_argument(
         "--land-decides", action="store_true", help="exit with landing's code alone"
+    )
+    parser.add_argument(
+        "--replay", action="store_true", help="apply what stands in quarantine, not what landed"
     )
     return parser
 
@@ -75,6 +78,7 @@ def _context(options: argparse.Namespace, *, lone_step: bool) -> StepContext:
         until=options.until,
         archive=options.archive,
         lone_step=lone_step,
+        replay=options.replay,
     )
 
 

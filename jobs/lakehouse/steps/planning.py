@@ -6,7 +6,8 @@ that has events in the batch, or columns that the source renamed.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from lakehouse.config import mask_secret
 from lakehouse.names import TableIdentity
@@ -18,12 +19,12 @@ from lakehouse.plan.batch import (
     table_groups,
 )
 from lakehouse.plan.groups import Group
-from lakehouse.plan.handover import excluded_of, published_names
+from lakehouse.plan.handover import excluded_of, held_of, published_names
 from lakehouse.plan.incarnations import Incarnations, Parts
 from lakehouse.plan.masks import key_fingerprint
-from lakehouse.plan.options import MaskFacts, with_options
+from lakehouse.plan.options import OptionFacts, with_options
 from lakehouse.plan.progress import Progress
-from lakehouse.plan.records import SchemaVersionRow
+from lakehouse.plan.records import CutRow, SchemaVersionRow
 from lakehouse.plan.renames import Rename, Renames
 from lakehouse.plan.table_names import TableNames, table_names
 from lakehouse.plan.tables import TablePlan
@@ -32,6 +33,23 @@ from lakehouse.quality.versions import holds
 from lakehouse.spark import silver
 from lakehouse.spark.properties import properties_of
 from lakehouse.steps.applying import Applying
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What is known of a source's tables before the batch.
+
+    Attributes:
+        columns: Table of today and incarnation → the columns that the source renamed, by position.
+        holds: Table → fingerprint → why it is held.
+        cut: The newest one.
+        progress: Its progress.
+    """
+
+    columns: Mapping[tuple[Parts, int], tuple[Rename, ...]]
+    holds: Mapping[TableIdentity, Mapping[int, str]]
+    cut: CutRow | None
+    progress: Progress
 
 
 def table_plans(
@@ -43,10 +61,15 @@ def table_plans(
         work: The open batch.
         recorded: Rows of `quality.schema_versions`, oldest first.
     """
-    source, cut, lives = work.context.source, work.cut, work.since.incarnations
-    published = published_names(cut)
-    columns = _renamed_columns(recorded, lives, source.connector)
-    groups = _with_renamed(work, published, columns)
+    source, lives = work.context.source, work.since.incarnations
+    published = published_names(work.cut)
+    known = _Known(
+        _renamed_columns(recorded, lives, source.connector),
+        {lives.today(t, source.connector): why for t, why in holds(recorded).items()},
+        work.cut,
+        Progress.from_json(work.cut.offsets if work.cut else ""),
+    )
+    groups = _with_renamed(work, published, known.columns)
     names = table_names(
         groups,
         source.connector,
@@ -54,31 +77,41 @@ def table_plans(
         published=published,
         incarnations=lives,
     )
-    held = {lives.today(t, source.connector): why for t, why in holds(recorded).items()}
-    behind = excluded_of(cut)
-    base = Progress.from_json(cut.offsets if cut else "")
-    fingerprint = key_fingerprint(mask_secret(source))
-    plans: list[TablePlan] = []
-    for identity, mine in groups.items():
-        identifier = silver_identifier(source.name, names.staged[identity])
-        own = behind.get(identifier)
-        stored = properties_of(work.context.ledger.catalog, identifier)
-        facts = TableFacts(
-            silver=identifier,
-            stored=silver.stored_columns(work.context.spark, identifier),
-            start=Progress.from_json(own.offsets) if own else base,
-            holds=held.get(identity, {}),
-            key=stored.key,
-            renames=Renames(columns.get(_life(identity, source.connector), ()), stored.renamed),
-        )
-        options = source.table_options(identity)
-        rules = KeyRules(options.key, work.connector.key_changes_in_place)
-        schemas = work.batch.schemas.get(identity, {})
-        plan = plan_table(identity, mine, schemas, facts, rules)
-        if mine or plan.renames:
-            masks = MaskFacts(stored.docs, fingerprint)
-            plans.append(with_options(plan, mine, schemas.values(), options, masks))
-    return plans, names
+    plans = (
+        _plan(work, known, identity, mine, silver_identifier(source.name, names.staged[identity]))
+        for identity, mine in groups.items()
+    )
+    return [plan for plan in plans if plan is not None], names
+
+
+def _plan(
+    work: Applying, known: _Known, identity: TableIdentity, mine: Sequence[Group], identifier: str
+) -> TablePlan | None:
+    """The plan of one table; None where nothing is to be done."""
+    source = work.context.source
+    own = excluded_of(known.cut).get(identifier)
+    stored = properties_of(work.context.ledger.catalog, identifier)
+    renamed = known.columns.get(_life(identity, source.connector), ())
+    facts = TableFacts(
+        silver=identifier,
+        stored=silver.stored_columns(work.context.spark, identifier),
+        start=Progress.from_json(own.offsets) if own else known.progress,
+        holds=known.holds.get(identity, {}),
+        key=stored.key,
+        renames=Renames(renamed, stored.renamed),
+    )
+    options = source.table_options(identity)
+    rules = KeyRules(options.key, work.connector.key_changes_in_place)
+    schemas = work.batch.schemas.get(identity, {})
+    plan = plan_table(identity, mine, schemas, facts, rules)
+    if not mine and not plan.renames:
+        return None
+    former = {rename.was.lower() for rename in renamed}
+    known_options = OptionFacts(
+        stored.docs, key_fingerprint(mask_secret(source)), former, stored.soft
+    )
+    plan = with_options(plan, mine, schemas.values(), options, known_options)
+    return replace(plan, held=held_of(known.cut).get(identifier, 0))
 
 
 def _life(table: TableIdentity, connector: str) -> tuple[Parts, int]:

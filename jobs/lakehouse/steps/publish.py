@@ -20,6 +20,7 @@ from lakehouse.plan.handover import (
     StagedCut,
     StagedTable,
     excluded_of,
+    held_after,
     identities_of,
 )
 from lakehouse.plan.progress import Progress, replaced
@@ -29,6 +30,7 @@ from lakehouse.spark import metadata
 from lakehouse.spark.leases import Leases
 from lakehouse.steps.context import StepContext, StepOutcome
 from lakehouse.steps.forwarding import finish, roll_forward
+from lakehouse.steps.reapply import settle
 
 # Verdicts with which a changed table's rows may be published; no verdict is none of them.
 _ALLOWING = ("passed", "warning")
@@ -47,6 +49,7 @@ def run(context: StepContext) -> StepOutcome:
     if staged.cut_id in announced:
         with _held(leases, staged, context) as check:
             roll_forward(context, check)
+            _settle(context, staged)
         return StepOutcome(f"cut {staged.cut_id} was announced already", batch_id=staged.cut_id)
     with _held(leases, staged, context) as check:
         newest = context.ledger.newest_cut(context.source.name)
@@ -61,8 +64,16 @@ def run(context: StepContext) -> StepOutcome:
         check()
         context.ledger.append(CUTS, [cut])
         finish(context, cut, check)
+        _settle(context, staged)
     leases.give_back(staged.token, context.run_id)
     return _outcome(cut, staged, allowed, refused)
+
+
+def _settle(context: StepContext, staged: StagedCut) -> None:
+    """After a replay that is published, the quarantine says so."""
+    newest = context.ledger.newest_cut(context.source.name)
+    if context.replay and newest is not None and newest.cut_id == staged.cut_id:
+        settle(context, newest)
 
 
 def _held(
@@ -136,6 +147,7 @@ def _cut_row(
     names = {moved.get(name, name) for name in there}
     identities = {name: staged.identities[name] for name in sorted(names)}
     left = {table.silver: _refusal(context, staged, table, base) for table in refused}
+    held = held_after(base, staged.tables, moved)
     excluded = {
         moved.get(name, name): asdict(entry) for name, entry in {**staged.excluded, **left}.items()
     }
@@ -151,13 +163,14 @@ def _cut_row(
         transactions=staged.transactions,
         tables=known,
         excluded=json.dumps(excluded, sort_keys=True),
-        held_keys=staged.held_keys,
+        held_keys=sum(held.values()),
         identities=json.dumps(identities, sort_keys=True),
         renames=json.dumps(
             {moved.get(n, n): asdict(r) for n, r in staged.renames.items() if n not in left},
             sort_keys=True,
         ),
         moves=json.dumps(staged.moves),
+        held=json.dumps(held),
     )
 
 
@@ -196,11 +209,16 @@ def _outcome(
 ) -> StepOutcome:
     changed = sum(table.changed for table in allowed)
     excluded = json.loads(cut.excluded)
-    tail = f"; excluded: {', '.join(sorted(excluded))}" if excluded else ""
+    tail = f"; {cut.held_keys} keys held by quarantined events" if cut.held_keys else ""
+    tail += f"; excluded: {', '.join(sorted(excluded))}" if excluded else ""
     return StepOutcome(
         f"cut {cut.cut_id} published: {changed} tables changed, "
         f"{staged.transactions} whole transactions{tail}",
-        {"tables_changed": changed, "tables_refused": len(refused)},
+        {
+            "tables_changed": changed,
+            "tables_refused": len(refused),
+            "held_keys": cut.held_keys,
+        },
         {"cut_id": cut.cut_id, "excluded": excluded},
         batch_id=cut.cut_id,
         exit_code=2 if refused else 0,

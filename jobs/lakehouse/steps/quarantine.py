@@ -20,7 +20,8 @@ from lakehouse.plan.tables import TopicPartition
 from lakehouse.spark.batch import Batch
 from lakehouse.spark.events import belongs_to
 from lakehouse.spark.sql import all_of, in_partition
-from lakehouse.spark.stage import MAX_QUARANTINED, BadEvent, Staged
+from lakehouse.spark.stage import Staged
+from lakehouse.spark.tally import MAX_QUARANTINED, BadEvent
 from lakehouse.steps.context import StepContext
 
 WRONG_TOPIC = "wrong_topic"
@@ -105,8 +106,14 @@ def _append(
         return
     source = context.source.name
     rows = context.ledger.rows(QUARANTINE, source=source)
+    topics = batch.landed.topics
     known = {
-        (row.topic, row.partition, row.offset) for row in rows if isinstance(row, QuarantineRow)
+        (row.topic, row.partition, row.offset)
+        for row in rows
+        # A topic that was made again has other messages at the same offsets.
+        if isinstance(row, QuarantineRow)
+        and row.topic in topics
+        and row.topic_id == topics[row.topic].topic_id
     }
     fresh = {place: entry for place, entry in found.items() if place not in known}
     context.ledger.append(QUARANTINE, list(_rows(context, batch, fresh)))

@@ -1,0 +1,129 @@
+"""A batch of quarantined messages: single coordinates of bronze instead of offset ranges.
+
+In: coordinates of messages that runs have left behind. Out: a `Batch` as `open_batch` gives one,
+with the positions and the redeliveries that an ordinary batch would have found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import pyspark.sql.functions as F
+from pyspark.sql import DataFrame, SparkSession
+
+from lakehouse.config import SourceConfig
+from lakehouse.connectors import Connector
+from lakehouse.names import TableIdentity, bronze_table
+from lakehouse.plan.batch import table_groups
+from lakehouse.plan.progress import Progress
+from lakehouse.plan.replay import Message
+from lakehouse.plan.tables import Place, TopicPartition
+from lakehouse.spark.batch import Batch, Since
+from lakehouse.spark.envelopes import parse, read_slice
+from lakehouse.spark.incarnations import with_incarnations
+from lakehouse.spark.profile import load_schemas, profile
+from lakehouse.spark.redelivery import mark, place, suspect
+from lakehouse.spark.session import tune
+from lakehouse.spark.sql import any_of, in_partition, literal
+from lakehouse.spark.tables import full_name
+from lakehouse.spark.transactions import TransactionCut
+
+_COORDINATES = ("topic", "partition", "offset")
+
+
+def open_replay(
+    spark: SparkSession,
+    source: SourceConfig,
+    connector: Connector,
+    since: Since,
+    taken: Sequence[Place],
+) -> Batch:
+    """Parse quarantined messages again.
+
+    Args:
+        spark: The session.
+        source: The source as its TOML file is today.
+        connector: Its position fields.
+        since: The newest cut; it stays as far as it is.
+        taken: Where the messages stand; at least one.
+    """
+    tune(spark, len(taken))
+    landed = since.progress.offsets
+    messages = spark.table(full_name(bronze_table(source.name))).where(_at(taken, since))
+    topics = sorted({topic for topic, _, _ in taken})
+    parsed = with_incarnations(
+        parse(messages, source, connector, topics), connector, since.incarnations
+    ).localCheckpoint(eager=False)
+    placed = _placed(spark, source, connector, parsed, since)
+    groups = profile(placed, since.position)
+    return Batch(
+        messages=messages,
+        envelopes=placed,
+        all_groups=groups,
+        groups=groups,
+        schemas=load_schemas(messages, placed, table_groups(groups, source), source),
+        landed=landed,
+        end=landed,
+        transactions=TransactionCut(),
+        size=len(taken),
+    )
+
+
+def load_messages(batch: Batch) -> list[Message]:
+    """What each message of a replay says it is."""
+    names = ("database", "schema_name", "table_name", "incarnation")
+    rows = batch.envelopes.select(*_COORDINATES, "reason", "control", "op", *names).collect()
+    return [
+        Message(
+            place=(row["topic"], row["partition"], row["offset"]),
+            reason=row["reason"],
+            control=row["control"],
+            op=row["op"],
+            identity=TableIdentity(*(row[name] for name in names)) if row["table_name"] else None,
+        )
+        for row in rows
+    ]
+
+
+def _at(taken: Iterable[Place], since: Since) -> str:
+    offsets: dict[TopicPartition, list[int]] = {}
+    for topic, number, offset in taken:
+        offsets.setdefault((topic, number), []).append(offset)
+    topics = since.progress.offsets.topics
+    return any_of(
+        f"{in_partition(each)} AND topic_id = {literal(topics[each[0]].topic_id)} "
+        f"AND offset IN ({', '.join(map(str, sorted(found)))})"
+        for each, found in sorted(offsets.items())
+    )
+
+
+def _placed(
+    spark: SparkSession,
+    source: SourceConfig,
+    connector: Connector,
+    parsed: DataFrame,
+    since: Since,
+) -> DataFrame:
+    """With positions complete and redeliveries marked, from all that stands before a message."""
+    rows = parsed.select("topic", "partition", "running", "unplaced").distinct().collect()
+    places = sorted({(row["topic"], row["partition"]) for row in rows})
+    earlier = read_slice(spark, source, Progress(), since.progress.offsets).where(
+        any_of(map(in_partition, places))
+    )
+    topics = sorted({topic for topic, _ in places})
+    if connector.commit_may_be_null and any(row["running"] or row["unplaced"] for row in rows):
+        whole = parse(earlier, source, connector, topics)
+        needed = whole.select(*_COORDINATES, "position", "running", "unplaced", "high")
+        found = place(needed, Progress(), connector).select(*_COORDINATES, "position")
+        parsed = parsed.drop("position").join(found, list(_COORDINATES), "left")
+        parsed = parsed.localCheckpoint(eager=False)
+    keys = parsed.where(suspect(since.position)).select("topic", "partition", "key").distinct()
+    same = earlier.alias("o").join(
+        F.broadcast(keys.alias("k")),
+        (F.col("o.topic") == F.col("k.topic"))
+        & (F.col("o.partition") == F.col("k.partition"))
+        & F.col("o.key").eqNullSafe(F.col("k.key")),
+        "left_semi",
+    )
+    history = parse(same, source, connector, topics)
+    return mark(parsed, history, connector, since.position).localCheckpoint(eager=False)

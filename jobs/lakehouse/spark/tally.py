@@ -1,0 +1,83 @@
+"""Counts of a staged batch, and the coordinates of single events where the driver needs them.
+
+In: judged events, or the winners of a batch. Out: plain values.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyspark.sql.functions as F
+from pyspark.sql import DataFrame
+
+from lakehouse.plan.tables import Place, TablePlan, TopicPartition
+from lakehouse.spark import collapse
+from lakehouse.spark.sql import literal
+from lakehouse.spark.state import is_mark
+
+# Coordinates of unreadable events that the driver holds for the quarantine.
+MAX_QUARANTINED = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class BadEvent:
+    """A change event that cannot be applied, and the columns that cannot be decoded, if any."""
+
+    topic: str
+    partition: int
+    offset: int
+    reason: str
+    columns: str
+
+
+def verdicts(judged: DataFrame) -> dict[str, dict[TopicPartition, int]]:
+    """Verdict → topic partition → how many events have it."""
+    found: dict[str, dict[TopicPartition, int]] = {}
+    events = judged.where("counted")
+    for row in events.groupBy("topic", "partition", "verdict").count().collect():
+        place = (row["topic"], row["partition"])
+        found.setdefault(row["verdict"], {})[place] = row["count"]
+    return found
+
+
+def numbers(folded: DataFrame, plan: TablePlan) -> dict[str, int]:
+    """What the winners of a batch amount to, by kind."""
+    counted = {
+        "keys": "1",
+        "upserts": "if(kept, greatest(copies, 1), 0)",
+        "inserts": "greatest(copies - had, 0)",
+        "deletes": "greatest(had - copies, 0)",
+        "standing": "int(standing)",
+        "marked": "int(marked)",
+        "marks": f"int({is_mark(plan)})",
+    }
+    row = folded.selectExpr(*(f"sum({number}) AS {name}" for name, number in counted.items()))
+    found = row.collect()[0]
+    return {name: int(found[name] or 0) for name in counted}
+
+
+def unresolved(folded: DataFrame) -> dict[str, int]:
+    """Columns whose unchanged value was nowhere to be found → rows."""
+    lacking = folded.where("kept").select(F.explode("unavailable").alias("name"))
+    return {row["name"]: row["count"] for row in lacking.groupBy("name").count().collect()}
+
+
+def bad_events(judged: DataFrame) -> tuple[BadEvent, ...]:
+    """The quarantined events, each once."""
+    rows = (
+        judged.where(f"verdict = {literal(collapse.QUARANTINED)}")
+        .selectExpr("topic", "partition", "offset", "reason", "array_join(bad, ', ') AS columns")
+        .distinct()
+        .limit(MAX_QUARANTINED + 1)
+        .collect()
+    )
+    return tuple(
+        BadEvent(r["topic"], r["partition"], r["offset"], r["reason"], r["columns"]) for r in rows
+    )
+
+
+def new_places(judged: DataFrame) -> tuple[Place, ...]:
+    """Where the events stand that are applied."""
+    rows = judged.where(f"verdict = {literal(collapse.NEW)}")
+    found = rows.select("topic", "partition", "offset").distinct().collect()
+    return tuple(sorted((row["topic"], row["partition"], row["offset"]) for row in found))

@@ -1,0 +1,189 @@
+"""Replay: what stands in quarantine is judged again and staged by the code of an ordinary apply.
+
+In: open rows of `quality.quarantine`, the newest cut, today's code and TOML file. Out: a staged cut
+with the same offsets, and what becomes of each message. Positions decide, so that an older event
+never overwrites a newer row; the rows with state `replayed` come once the cut is published, and a
+replay that was killed in between finds its events superseded.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import cast
+
+from lakehouse.connectors import CONNECTORS
+from lakehouse.errors import StepFailed
+from lakehouse.names import TableIdentity
+from lakehouse.plan.batch import is_foreign_topic
+from lakehouse.plan.conservation import Law, laws_of, to_json_counts
+from lakehouse.plan.handover import excluded_of
+from lakehouse.plan.progress import Progress
+from lakehouse.plan.records import QUARANTINE, CutRow, QuarantineRow
+from lakehouse.plan.replay import (
+    Fate,
+    Judgement,
+    fate,
+    open_rows,
+    replay_laws,
+    replayed_rows,
+    sentence,
+)
+from lakehouse.plan.tables import Place, TablePlan, TopicPartition
+from lakehouse.quality.statements import as_renamed, incarnations
+from lakehouse.spark.batch import Since
+from lakehouse.spark.leases import Leases
+from lakehouse.spark.replay import load_messages, open_replay
+from lakehouse.spark.stage import Staged
+from lakehouse.spark.tally import MAX_QUARANTINED
+from lakehouse.steps.applying import Applying, staged_cut
+from lakehouse.steps.context import Json, StepContext, StepOutcome
+from lakehouse.steps.forwarding import roll_forward
+from lakehouse.steps.planning import table_plans
+from lakehouse.steps.staging import highs, stage_all
+
+
+def reapply(context: StepContext) -> StepOutcome:
+    """Stage what can be applied by now.
+
+    Raises:
+        Superseded: Another run holds the lease.
+        StepFailed: A run has to go first.
+    """
+    leases = Leases(context.ledger.catalog, context.source.name)
+    token = leases.take(context.run_id)
+    with leases.held(token, context.run_id, lone_step=context.lone_step) as check:
+        roll_forward(context, check)
+        cut = context.ledger.newest_cut(context.source.name)
+        rows = _open(context, cut)
+        if cut is not None and rows:
+            outcome = _reapply(_opened(context, token, check, cut, rows), rows)
+        else:
+            outcome = StepOutcome(sentence({}, {}), ends_run=True)
+    if outcome.ends_run:
+        leases.give_back(token, context.run_id)
+    return outcome
+
+
+def settle(context: StepContext, cut: CutRow) -> int:
+    """Record what a published replay took out of the quarantine.
+
+    Returns:
+        How many messages.
+    """
+    applied = context.ledger.newest_run(context.source.name, "apply", context.run_id)
+    found = json.loads(applied.detail).get("fates", []) if applied else []
+    left = excluded_of(cut)
+    fates = {
+        (topic, partition, offset): Fate(became)
+        for topic, partition, offset, became, table in found
+        if table not in left
+    }
+    rows = replayed_rows(_open(context, cut), fates, context.run_id, datetime.now(UTC))
+    context.ledger.append(QUARANTINE, rows)
+    return len(rows)
+
+
+def _open(context: StepContext, cut: CutRow | None) -> dict[Place, QuarantineRow]:
+    rows = context.ledger.rows(QUARANTINE, source=context.source.name)
+    applied = Progress.from_json(cut.offsets if cut else "").offsets
+    return open_rows((row for row in rows if isinstance(row, QuarantineRow)), applied)
+
+
+def _opened(
+    context: StepContext,
+    token: int,
+    check: Callable[[], None],
+    cut: CutRow,
+    rows: Mapping[Place, QuarantineRow],
+) -> Applying:
+    connector = CONNECTORS[context.source.connector]
+    recorded = context.ledger.schema_versions(context.source.name)
+    context = replace(context, source=as_renamed(context.source, recorded))
+    lives = incarnations(recorded, connector.name)
+    since = Since(Progress.from_json(cut.offsets), cut.position, incarnations=lives)
+    batch = open_replay(context.spark, context.source, connector, since, sorted(rows))
+    return Applying(context, connector, token, check, cut, since, batch)
+
+
+def _reapply(work: Applying, rows: Mapping[Place, QuarantineRow]) -> StepOutcome:
+    source = work.context.source
+    recorded = work.context.ledger.schema_versions(source.name)
+    found, names = table_plans(work, recorded)
+    plans = [_from_the_start(plan) for plan in found if _may_replay(work, plan)]
+    staged = stage_all(work, plans)
+    cut = staged_cut(work, plans, names, staged, highs(work))
+    if cut.moves:
+        raise StepFailed(
+            f"Source {source.name!r}: {cut.moves[0][0]} gets another name with the next run: "
+            f"expected it to have gone first; do `lakehouse run --source {source.name}`"
+        )
+    tables = {plan.identity: plan.silver for plan in plans}
+    messages = {message.place: message for message in load_messages(work.batch)}
+    judged = _judgement(work, tables, staged)
+    fates = {place: fate(message, judged) for place, message in messages.items()}
+    laws = replay_laws(_laws_before(work), fates)
+    listed = [
+        [*place, became.value, tables.get(identity, "") if identity else ""]
+        for place, became in fates.items()
+        for identity in [messages[place].identity]
+    ]
+    stays = sum(fates.get(place, Fate.OPEN) is Fate.OPEN for place in rows)
+    return StepOutcome(
+        sentence(rows, fates),
+        cast("Mapping[str, Json]", to_json_counts(laws)),
+        cast("Mapping[str, Json]", {**cut.to_detail(), "fates": listed}),
+        batch_id=work.cut_id,
+        exit_code=1 if stays else 0,
+        ends_run=all(became is Fate.OPEN for became in fates.values()),
+    )
+
+
+def _may_replay(work: Applying, plan: TablePlan) -> bool:
+    """Whether a table takes part: one that stays behind the cut does not, nor a bag of rows.
+
+    Where equal rows may stand several times, no position tells whether one more was applied.
+    """
+    behind = excluded_of(work.cut)
+    return bool(plan.places and plan.versions and plan.key and not plan.hold) and (
+        plan.silver not in behind
+    )
+
+
+def _from_the_start(plan: TablePlan) -> TablePlan:
+    """The plan for events from before the table's progress; a run does what else is due."""
+    return replace(plan, start=Progress(), renames=())
+
+
+def _judgement(
+    work: Applying, tables: Mapping[TableIdentity, str], staged: Mapping[str, Staged]
+) -> Judgement:
+    source, groups = work.context.source, work.batch.groups
+    bad = {(b.topic, b.partition, b.offset) for table in staged.values() for b in table.bad}
+    if len(bad) > MAX_QUARANTINED:
+        raise StepFailed(
+            f"Source {source.name!r}: more than {MAX_QUARANTINED} quarantined messages cannot be "
+            "applied: expected fewer; mend the source's settings first"
+        )
+    named = {group.identity for group in groups if group.identity is not None}
+    return Judgement(
+        controls={table for table in named if source.is_control_table(table)},
+        strays={
+            (group.topic, group.identity)
+            for group in groups
+            if group.identity is not None and is_foreign_topic(group, source)
+        },
+        staged=tables,
+        bad=bad,
+        applied={place for table in staged.values() for place in table.replayed},
+    )
+
+
+def _laws_before(work: Applying) -> dict[TopicPartition, Law]:
+    """The law of the run that published the newest cut: what waited then waits still."""
+    if work.cut is None:
+        return {}
+    row = work.context.ledger.newest_run(work.context.source.name, "apply", work.cut.run_id)
+    return laws_of(json.loads(row.counts)) if row else {}

@@ -1,0 +1,81 @@
+"""The tables of a batch staged, several at once, and how far the batch goes.
+
+In: an open batch and its plans. Out: a `Staged` value for each table, the progress of the source
+once the batch is published.
+"""
+
+from __future__ import annotations
+
+import re
+from concurrent.futures import ThreadPoolExecutor
+
+import pyspark.sql.functions as F
+
+from lakehouse.config import mask_secret
+from lakehouse.plan.progress import Progress
+from lakehouse.plan.tables import TablePlan
+from lakehouse.spark import metadata
+from lakehouse.spark.bronze import OFFSETS_PROPERTY, RUN_ID_PROPERTY
+from lakehouse.spark.stage import Staged, stage_table
+from lakehouse.spark.writing import Work
+from lakehouse.steps.applying import Applying
+
+# Tables that are staged at once; each has few Spark jobs and many small waits.
+_WORKERS = 4
+
+
+def stage_all(work: Applying, plans: list[TablePlan]) -> dict[str, Staged]:
+    """Stage the tables, several at once, each in a session of its own."""
+    work.batch.envelopes.createOrReplaceGlobalTempView(_view(work))
+    try:
+        with ThreadPoolExecutor(_WORKERS) as pool:
+            staged = list(pool.map(lambda plan: _stage(work, plan), plans))
+    finally:
+        work.context.spark.catalog.dropGlobalTempView(_view(work))
+    return {plan.silver: result for plan, result in zip(plans, staged, strict=True)}
+
+
+def _stage(work: Applying, plan: TablePlan) -> Staged:
+    session = work.context.spark.newSession()
+    summary = {
+        RUN_ID_PROPERTY: work.context.run_id,
+        metadata.CUT_PROPERTY: work.cut_id,
+        "lakehouse.token": str(work.token),
+        OFFSETS_PROPERTY: work.batch.end.to_json(),
+    }
+    envelopes = session.table(f"global_temp.{_view(work)}")
+    return stage_table(
+        Work(
+            session,
+            work.context.ledger.catalog,
+            plan,
+            work.branch,
+            summary,
+            work.check,
+            work.batch.size,
+            mask_secret(work.context.source),
+            replay=work.context.replay,
+        ),
+        envelopes,
+    )
+
+
+def _view(work: Applying) -> str:
+    return f"envelopes_{work.token}_{re.sub(r'[^a-z0-9]', '_', work.context.source.name)}"
+
+
+def highs(work: Applying) -> tuple[Progress, str]:
+    """The progress once the batch is published, and its highest position."""
+    rows = (
+        work.batch.envelopes.groupBy("topic", "partition")
+        .agg(F.max("high").cast("string").alias("high"), F.max("position").alias("position"))
+        .collect()
+    )
+    known = dict(work.since.progress.highs)
+    if work.connector.commit_may_be_null:
+        for row in rows:
+            place = (row["topic"], row["partition"])
+            if row["high"] is not None:
+                known[place] = max(known.get(place, 0), int(row["high"]))
+    position = max([work.since.position, *(row["position"] or "" for row in rows)])
+    return Progress(work.batch.end, known), position

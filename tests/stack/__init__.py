@@ -1,0 +1,1 @@
+"""Real databases, Kafka, Connect and Airflow."""

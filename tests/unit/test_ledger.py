@@ -1,0 +1,56 @@
+"""Control tables through many appends: every row is read, and what a commit copies stays short."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+
+from lakehouse.config import Settings
+from lakehouse.plan.records import RUNS, RunRow
+from lakehouse.spark import ledger
+from lakehouse.spark.ledger import Ledger
+
+TOGETHER, ALONE = 12, 35
+
+
+def run_row(source: str, number: int) -> RunRow:
+    now = datetime.now(UTC)
+    return RunRow(
+        source, str(number), 1, "land", "succeeded", now, now, "", "", "", "{}", "{}", "a sentence"
+    )
+
+
+def test_rows_of_two_sources_that_append_at_once_are_all_read(tmp_path):
+    settings = Settings.from_environment({"LAKEHOUSE_HOME": str(tmp_path)})
+    sources = ("a", "b")
+
+    def write(source: str) -> list[int]:
+        mine, seen = Ledger(settings), []
+        for number in range(TOGETHER):
+            mine.append(RUNS, [run_row(source, number)])
+            seen.append(len(mine.runs(source)))
+        return seen
+
+    with ThreadPoolExecutor(len(sources)) as pool:
+        for seen in pool.map(write, sources):
+            assert seen == list(range(1, TOGETHER + 1))
+
+    for source in sources:
+        found = [int(row.run_id) for row in Ledger(settings).runs(source)]
+        assert found == list(range(TOGETHER))
+
+
+def test_what_each_append_copies_stays_short(tmp_path, monkeypatch):
+    monkeypatch.setattr(ledger, "_CONTESTED", timedelta(0))
+    settings = Settings.from_environment({"LAKEHOUSE_HOME": str(tmp_path)})
+    writer = Ledger(settings)
+    for number in range(ALONE):
+        writer.append(RUNS, [run_row("a", number)])
+    assert len(writer.runs("a")) == ALONE
+
+    table = writer.catalog.load_table(RUNS.name)
+    newest = table.current_snapshot()
+    assert newest is not None
+    assert len(table.snapshots()) <= 31
+    assert len(newest.manifests(table.io)) <= 20
+    assert len(table.metadata.metadata_log) <= 11
