@@ -33,6 +33,7 @@ from lakehouse.plan.records import (
     RunRow,
     SchemaVersionRow,
 )
+from lakehouse.spark.appending import append
 from lakehouse.spark.control_rows import arrow_schema, to_arrow
 from lakehouse.spark.data_files import DataFiles
 from lakehouse.spark.metadata import ensure_namespace
@@ -48,9 +49,9 @@ _PROPERTIES = {
     "commit.retry.num-retries": "20",
     "commit.retry.max-wait-ms": "2000",
 }
-_MOST_OLD_SNAPSHOTS = 30
+_MOST_OLD_SNAPSHOTS = 10
 # PyIceberg tries an append again only while the snapshot is there that it began with.
-_CONTESTED = timedelta(minutes=3)
+_CONTESTED = timedelta(minutes=1)
 
 # Another process may be first with each of them.
 _OWN_TABLES = ("iceberg_tables", "iceberg_namespace_properties")
@@ -80,7 +81,7 @@ class Ledger:
         if not rows:
             return
         opened = self._open_or_create(table)
-        opened.append(to_arrow(table.row, rows))
+        append(opened, to_arrow(table.row, rows))
         _expire(opened)
 
     def rows(self, table: ControlTable, **equal: str) -> list[Record]:
