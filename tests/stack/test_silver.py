@@ -1,32 +1,27 @@
 """Silver equals the real databases, from an archive of their topics and no server.
 
 Each source's topics are written as a topic archive at one moment; land, check, apply, validate and
-publish then work from it in a home that knows no broker. The last source does so by the commands.
+publish then work from it.
 """
 
 from __future__ import annotations
 
-import os
-import subprocess
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from infra.demo.compare import compare_source
 from infra.demo.workload import PHASES, load_phase
 from infra.sources import Database
-from infra.spark import spark_environment
 from infra.stack import running_stack
 from lakehouse.config import Settings, SourceConfig
 from lakehouse.plan.records import STEPS
 from lakehouse.spark.ledger import Ledger
 from lakehouse.steps.archive import archive
 from lakehouse.steps.runner import execute
-from tests.stack.conftest import REPOSITORY, Stack, settings_of
+from tests.stack.conftest import Stack, settings_of
 from tests.support.runs import Runs, laws_hold
 
-COMMAND = REPOSITORY / ".venv" / "bin" / "lakehouse"
 # Every operation, several changes of one key in one transaction, a changed key, columns added with
 # and without a constant default; the other sources have the demonstration's workload.
 WAREHOUSE = (
@@ -108,44 +103,3 @@ def test_silver_equals_the_database(spark, settings: Settings, stack: Stack, tmp
     assert again["land"].counts["messages"] == 0
     assert again["publish"].status == "succeeded"
     assert_equal(source, stack.database(name), context.ledger)
-
-
-def test_the_commands_work_with_no_server(stack: Stack, tmp_path: Path):
-    name, home = "warehouse", tmp_path / "home"
-    archived = lakehouse(
-        stack.settings, "archive", "--source", name, str(tmp_path / "topics"), "--from", "kafka"
-    )
-    assert archived.returncode == 0, archived.stderr
-    settings = settings_of(home)
-    for arguments in (
-        ("land", "--source", name, "--archive", str(tmp_path / "topics")),
-        ("check", "--source", name),
-        ("apply", "--source", name),
-        ("validate", "--source", name),
-        ("publish", "--source", name),
-    ):
-        ended = lakehouse(settings, *arguments)
-        assert ended.returncode == 0, (
-            f"{arguments[0]}: {ended.stdout[-2000:]} {ended.stderr[-2000:]}"
-        )
-    assert_equal(stack.source(name), stack.database(name), Ledger(settings))
-
-
-def lakehouse(settings: Settings, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run a command; nothing in its environment names a broker."""
-    environment = {
-        name: value for name, value in os.environ.items() if not name.startswith("LAKEHOUSE_")
-    }
-    environment |= {
-        "LAKEHOUSE_HOME": str(settings.home),
-        "LAKEHOUSE_SOURCES": str(settings.sources),
-        **spark_environment(settings.home),
-    }
-    return subprocess.run(
-        [str(COMMAND), *arguments],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )

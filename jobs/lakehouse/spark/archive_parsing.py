@@ -66,7 +66,7 @@ def parsed_lines(spark: SparkSession, folder: str) -> DataFrame:
     A broken line has NULL in place of its message, except for the topic of its file.
     """
     sentinel = uuid.uuid4().hex
-    raw = spark.read.text(f"{folder}/{LINK_PREFIX}*", lineSep="\n").select(
+    raw = spark.read.text(folder, lineSep="\n").select(
         F.col("value").alias("line"),
         F.regexp_extract("_metadata.file_name", rf"^{LINK_PREFIX}(.+)\.jsonl(?:\.gz)?$", 1).alias(
             "file"
