@@ -5,20 +5,16 @@ In: a topic archive. Out: published silver, and the same topics written from bro
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from infra.spark import spark_environment
 from lakehouse.config import Settings
 from lakehouse.spark.ledger import Ledger
 from tests.support.archives import read_archive
+from tests.support.commands import lakehouse
 from tests.support.debezium import Postgres, Table, column
 
-COMMAND = Path(sys.executable).parent / "lakehouse"
 NAME = "commanded"
 
 
@@ -39,12 +35,9 @@ def test_the_commands_work_with_no_server(tmp_path: Path):
     text = f'connector = "postgresql"\ntopic_prefix = "{NAME}"\n'
     (sources / f"{NAME}.toml").write_text(text)
     topics, again = history().archive(tmp_path / "topics"), tmp_path / "again"
-    environment = {
-        name: value for name, value in os.environ.items() if not name.startswith("LAKEHOUSE_")
-    }
-    environment |= {"LAKEHOUSE_HOME": str(tmp_path / "home"), "LAKEHOUSE_SOURCES": str(sources)}
-    settings = Settings.from_environment(environment)
-    environment |= spark_environment(settings.home)
+    settings = Settings.from_environment(
+        {"LAKEHOUSE_HOME": str(tmp_path / "home"), "LAKEHOUSE_SOURCES": str(sources)}
+    )
     for command, *arguments in (
         ("land", "--archive", str(topics)),
         ("check",),
@@ -53,16 +46,7 @@ def test_the_commands_work_with_no_server(tmp_path: Path):
         ("publish",),
         ("archive", str(again), "--from", "bronze"),
     ):
-        ended = subprocess.run(
-            [str(COMMAND), command, "--source", NAME, *arguments],
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=300,
-        )
-        assert ended.returncode == 0, f"{command}: {ended.stdout[-2000:]} {ended.stderr[-2000:]}"
-        assert "\tat " not in ended.stderr, f"{command} printed a stack trace: {ended.stderr}"
+        lakehouse(settings, command, "--source", NAME, *arguments)
 
     catalog = Ledger(settings).catalog
     rows = catalog.load_table(f"silver_{NAME}.public__orders").scan().to_arrow().to_pylist()

@@ -1,0 +1,36 @@
+"""The console command as a person runs it, with nothing of a stack in its environment."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from infra.spark import spark_environment
+from lakehouse.config import Settings
+
+_COMMAND = Path(sys.executable).parent / "lakehouse"
+
+
+def lakehouse(settings: Settings, *arguments: str) -> None:
+    """Run a command in a home; what it printed is told when it fails."""
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith("LAKEHOUSE_")
+    }
+    environment |= {
+        "LAKEHOUSE_HOME": str(settings.home),
+        "LAKEHOUSE_SOURCES": str(settings.sources),
+        **spark_environment(settings.home),
+    }
+    ended = subprocess.run(
+        [str(_COMMAND), *arguments],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    told = f"{arguments}: {ended.stdout[-2000:]} {ended.stderr[-2000:]}"
+    assert ended.returncode == 0, told
+    assert "\tat " not in ended.stderr, f"a stack trace: {told}"
