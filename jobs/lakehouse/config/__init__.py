@@ -8,7 +8,7 @@ from lakehouse.config.fields import ChangeKind, format_duration
 from lakehouse.config.kafka import STACK_FILE, kafka_properties
 from lakehouse.config.loading import load_source, load_sources, parse_source
 from lakehouse.config.masks import MASK_KEY, mask_secret
-from lakehouse.config.sections import ColumnConfig, TableConfig
+from lakehouse.config.sections import ColumnConfig, SnapshotConfig, TableConfig
 from lakehouse.config.settings import Settings
 from lakehouse.config.source import SourceConfig
 from lakehouse.config.topics import (
@@ -28,6 +28,7 @@ __all__ = [
     "ChangeKind",
     "ColumnConfig",
     "Settings",
+    "SnapshotConfig",
     "SourceConfig",
     "TableConfig",
     "TopicRole",

@@ -136,8 +136,16 @@ def plan_table(
         limits=limits,
         truncate=truncate,
         placeholders=any(group.placeholders for group in groups),
+        read_again=_is_read_again(groups, facts),
         hold=hold,
     )
+
+
+def _is_read_again(groups: Sequence[Group], facts: TableFacts) -> bool:
+    begun = sum(group.snapshots_begun for group in groups)
+    ended = sum(group.snapshots_ended for group in groups)
+    # The first snapshot of a table is interrupted before it has ended and begins again.
+    return ended > 0 and (bool(facts.stored) or begun > 1)
 
 
 def _blank(stored: Mapping[str, str], key: Sequence[str]) -> Version:

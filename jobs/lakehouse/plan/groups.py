@@ -21,6 +21,8 @@ class Group:
         rows: How many of them change rows; truncates do not.
         first_position: Lowest position of a change event; None where there is none.
         truncate: Highest position of a truncate event; None when there is none.
+        snapshots_begun: How many events begin the part of a source snapshot that reads the table.
+        snapshots_ended: How many end it.
         suspects: How many may be of events that silver has already.
         unplaced: How many are read events that what was streamed before them places.
     """
@@ -44,3 +46,5 @@ class Group:
     suspects: int
     unplaced: int
     truncate: str | None
+    snapshots_begun: int = 0
+    snapshots_ended: int = 0

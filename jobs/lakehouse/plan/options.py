@@ -69,8 +69,17 @@ def with_options(
             history=options.history,
             notes=notes,
         )
-    held = {"versions": (), "schema": SchemaPlan(), "defaults": {}, "truncate": "", "renames": ()}
-    return replace(plan, **held, limits=_firsts(groups), hold=reason)  # type: ignore[arg-type]
+    return replace(
+        plan,
+        versions=(),
+        schema=SchemaPlan(),
+        defaults={},
+        truncate="",
+        read_again=False,
+        renames=(),
+        limits=_firsts(groups),
+        hold=reason,
+    )
 
 
 def _needs_key(plan: TablePlan, options: TableConfig) -> str:

@@ -52,6 +52,21 @@ class Version:
 
 
 @dataclass(frozen=True, slots=True)
+class SweepRule:
+    """What a repeated source snapshot may remove of a table.
+
+    Attributes:
+        blind: Why nothing can be told of what it did not read; empty where it can.
+        refused: Why it may remove nothing; empty where it may.
+        share: Of the table's rows, how many it may remove at most: 0 to 1.
+    """
+
+    blind: str = ""
+    refused: str = ""
+    share: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class TablePlan:
     """What apply does with one table.
 
@@ -72,12 +87,14 @@ class TablePlan:
         places: The topic partitions with its events.
         limits: Topic partition → first offset that a hold keeps back.
         truncate: Highest position of a truncate event in the batch; empty for none.
+        read_again: Whether a source snapshot ends in the batch that may not be the first one.
         placeholders: Whether some event lacks unchanged large values.
         hold: Why the table stops; empty when it does not.
         soft: Whether a deleted row stays, marked as deleted.
         becomes_soft: Whether silver has the table, and no deleted row stayed in it before.
         history: Whether each version of a row is kept too.
         notes: What a person should know of its options.
+        sweep: What a source snapshot may remove.
         held: How many of its keys wait for a quarantined event before the batch.
     """
 
@@ -98,11 +115,13 @@ class TablePlan:
     limits: Mapping[TopicPartition, int]
     truncate: str
     placeholders: bool
+    read_again: bool = False
     hold: str = ""
     soft: bool = False
     becomes_soft: bool = False
     history: bool = False
     notes: tuple[str, ...] = ()
+    sweep: SweepRule = field(default_factory=SweepRule)
     held: int = 0
 
     @property

@@ -21,9 +21,11 @@ from lakehouse.names import TableIdentity
 from lakehouse.plan.groups import Group
 from lakehouse.plan.masks import masked_schema
 from lakehouse.plan.row_schema import RowSchema, proven_schema, read_schema
+from lakehouse.plan.sweeps import ENDS, STARTS
 from lakehouse.plan.types import Schema
 from lakehouse.spark.redelivery import suspect
 from lakehouse.spark.sql import any_of, in_partition, literal
+from lakehouse.spark.sweeps import begins_or_ends
 
 Schemas: TypeAlias = Mapping[TableIdentity, Mapping[int, RowSchema]]
 
@@ -66,6 +68,8 @@ def profile(envelopes: DataFrame, applied_position: str = "") -> tuple[Group, ..
         F.expr(f"count_if({suspect(applied_position)}) AS suspects"),
         F.expr("count_if(unplaced) AS unplaced"),
         F.max(F.when(F.col("op") == TRUNCATE, F.col("position"))).alias("truncate"),
+        F.expr(f"count_if({begins_or_ends(STARTS)}) AS snapshots_begun"),
+        F.expr(f"count_if({begins_or_ends(ENDS)}) AS snapshots_ended"),
     )
     rows = groups.limit(MAX_GROUPS + 1).collect()
     if len(rows) > MAX_GROUPS:
@@ -107,6 +111,8 @@ def _group(row: Mapping[str, object]) -> Group:
         "suspects",
         "unplaced",
         "truncate",
+        "snapshots_begun",
+        "snapshots_ended",
     )
     values = {name: row[name] for name in kept}
     return Group(**values, identity=identity, collection=_text(row["collection"]) or "")  # type: ignore[arg-type]

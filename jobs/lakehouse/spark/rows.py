@@ -8,14 +8,15 @@ from lakehouse.names import quote_ident
 from lakehouse.plan.tables import TablePlan
 
 
-def key_text(plan: TablePlan, struct: str) -> str:
+def key_text(plan: TablePlan, struct: str = "") -> str:
     """SQL for text that names a key: a JSON list of its values, in the order of the key's columns.
 
     Args:
         plan: Its key and the types of its columns.
-        struct: What has the key's columns.
+        struct: What has the key's columns; empty for the table's own.
     """
-    return _json_list(_text(plan, name, f"{struct}.") for name in plan.key)
+    prefix = f"{struct}." if struct else ""
+    return _json_list(_text(plan, name, prefix) for name in plan.key)
 
 
 def row_key(plan: TablePlan, struct: str = "") -> str:

@@ -23,6 +23,7 @@ from lakehouse.spark.properties import remember_soft
 from lakehouse.spark.session import tune
 from lakehouse.spark.soft import keep_deleted
 from lakehouse.spark.state import write_state
+from lakehouse.spark.sweeps import sweep
 from lakehouse.spark.tally import BadEvent
 from lakehouse.spark.truncates import Truncate, load_truncates
 from lakehouse.spark.writing import Work, write_silver
@@ -47,6 +48,7 @@ class Staged:
         bad: The quarantined events.
         held: Keys that wait for a quarantined event.
         replayed: In a replay, where the events stand that are applied.
+        swept: What a person should know of rows that a source snapshot did not read.
     """
 
     changed: bool
@@ -63,6 +65,7 @@ class Staged:
     history_snapshot: int | None = None
     held: int = 0
     replayed: tuple[Place, ...] = ()
+    swept: str = ""
 
 
 def stage_table(work: Work, envelopes: DataFrame) -> Staged:
@@ -86,8 +89,14 @@ def stage_table(work: Work, envelopes: DataFrame) -> Staged:
     has_state = plan.exists and metadata.head(work.catalog, plan.state) is not None
     barrier = silver.newest_barrier(work.spark, plan) if has_state else ""
     truncates = load_truncates(envelopes, plan, barrier)
+    swept = sweep(work, _rows(work, envelopes))
+    judged = _judged(work, swept.rows, barrier, has_state=has_state).localCheckpoint(eager=False)
+    return replace(_stage(work, judged, truncates, before), swept=swept.finding)
+
+
+def _stage(work: Work, judged: DataFrame, truncates: Sequence[Truncate], before: int) -> Staged:
+    plan = work.plan
     truncate = truncates[-1].position if truncates else ""
-    judged = _judged(work, envelopes, barrier, has_state=has_state).localCheckpoint(eager=False)
     holds = _holds(work, judged, truncates)
     resolved = _resolved(holds.events, plan)
     folded = _folded(resolved, plan, truncates).localCheckpoint(eager=False)
@@ -138,10 +147,12 @@ def _resolved(judged: DataFrame, plan: TablePlan) -> DataFrame:
     return placeholders.resolve(judged, list(plan.columns))
 
 
-def _judged(work: Work, envelopes: DataFrame, barrier: str, *, has_state: bool) -> DataFrame:
+def _rows(work: Work, envelopes: DataFrame) -> DataFrame:
     rows = events.table_rows(envelopes, work.plan, work.secret)
-    if work.plan.halves:
-        rows = collapse.whole_events(rows)
+    return collapse.whole_events(rows) if work.plan.halves else rows
+
+
+def _judged(work: Work, rows: DataFrame, barrier: str, *, has_state: bool) -> DataFrame:
     is_empty = metadata.head(work.catalog, work.plan.silver) is None
     if is_empty and not has_state:
         stored = silver.nothing_stored(work.spark, work.plan)

@@ -160,4 +160,5 @@ def _findings(
         "full row heals a key, and `lakehouse replay` what can be applied by now"
         for name, count in held_keys(work, staged).items()
     ]
-    return (*work.batch.transactions.findings, *missing, *held, *keys, *notes)
+    ghosts = [f"{name}: {table.swept}" for name, table in staged.items() if table.swept]
+    return (*work.batch.transactions.findings, *missing, *ghosts, *held, *keys, *notes)

@@ -24,10 +24,12 @@ from lakehouse.plan.incarnations import Incarnations, Parts
 from lakehouse.plan.masks import key_fingerprint
 from lakehouse.plan.options import OptionFacts, with_options
 from lakehouse.plan.progress import Progress
-from lakehouse.plan.records import CutRow, SchemaVersionRow
+from lakehouse.plan.records import QUARANTINE, CutRow, QuarantineRow, SchemaVersionRow
 from lakehouse.plan.renames import Rename, Renames
+from lakehouse.plan.replay import open_rows
+from lakehouse.plan.sweeps import sweep_rule
 from lakehouse.plan.table_names import TableNames, table_names
-from lakehouse.plan.tables import TablePlan
+from lakehouse.plan.tables import SweepRule, TablePlan
 from lakehouse.quality.statements import renames
 from lakehouse.quality.versions import holds
 from lakehouse.spark import silver
@@ -111,7 +113,23 @@ def _plan(
         stored.docs, key_fingerprint(mask_secret(source)), former, stored.soft
     )
     plan = with_options(plan, mine, schemas.values(), options, known_options)
-    return replace(plan, held=held_of(known.cut).get(identifier, 0))
+    sweep = _sweep(work, plan) if plan.read_again else plan.sweep
+    return replace(plan, sweep=sweep, held=held_of(known.cut).get(identifier, 0))
+
+
+def _sweep(work: Applying, plan: TablePlan) -> SweepRule:
+    """What a source snapshot that ends in the batch may remove of a table."""
+    context = work.context
+    rows = context.ledger.rows(QUARANTINE, source=context.source.name)
+    standing = open_rows((row for row in rows if isinstance(row, QuarantineRow)), work.batch.end)
+    fresh = {group.topic for group in work.batch.groups if group.reason and not group.control}
+    return sweep_rule(
+        context.source.snapshot,
+        {topic for topic, _ in plan.places},
+        work.batch.landed,
+        {topic for topic, _, _ in standing} | fresh,
+        is_bag=plan.is_bag,
+    )
 
 
 def _life(table: TableIdentity, connector: str) -> tuple[Parts, int]:

@@ -1,0 +1,160 @@
+"""Sweeps: what a repeated source snapshot says of the rows that it did not read.
+
+In: a table's plan, its events, what silver has. Out: the events with a delete for each such row
+where it may go, and what a person should know. A snapshot reads rows again and never says what was
+deleted meanwhile; what it did not read and was there before is a ghost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import pyspark.sql.functions as F
+from pyspark.sql import DataFrame
+
+from lakehouse.envelope import DELETE, INCREMENTAL, READ
+from lakehouse.names import quote_ident
+from lakehouse.plan.sweeps import ENDS, STARTS, Generation, Marker, newest_generation
+from lakehouse.plan.tables import TablePlan
+from lakehouse.spark import metadata, silver, tables
+from lakehouse.spark.rows import key_text
+from lakehouse.spark.sql import literal
+from lakehouse.spark.writing import Work
+
+_MAX_MARKERS = 10_000
+_SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """A table's events after a source snapshot that ends among them.
+
+    Attributes:
+        rows: The events, with a delete for each row that goes.
+        finding: What a person should know; empty for nothing.
+    """
+
+    rows: DataFrame
+    finding: str = ""
+
+
+def sweep(work: Work, rows: DataFrame) -> Swept:
+    """Look for what the newest source snapshot of the batch did not read.
+
+    Args:
+        work: The table, and what a snapshot may remove of it.
+        rows: From `events.table_rows`.
+    """
+    if not work.plan.read_again or work.replay:
+        return Swept(rows)
+    if work.plan.sweep.blind:
+        return Swept(rows, f"a source snapshot read it again: {work.plan.sweep.blind}")
+    generation = _generation(rows)
+    if generation is None:
+        return Swept(rows)
+    start = generation.end.offset if generation.start is None else generation.start
+    live = _live(work, rows, start).localCheckpoint(eager=False)
+    again = rows.where(f"offset >= {start}").select("row_key")
+    ghosts = live.join(again, "row_key", "left_anti").localCheckpoint(eager=False)
+    count = ghosts.count()
+    if not count:
+        return Swept(rows)
+    kept = _reason(work, rows, generation, count, live.count())
+    shown = ghosts.select("row_key").orderBy("row_key").limit(_SHOWN).collect()
+    names = ", ".join(row["row_key"] for row in shown)
+    what = f"{count} rows were not read by the newest source snapshot"
+    if kept:
+        return Swept(rows, f"{what} and stay, because {kept}: {names}")
+    return Swept(rows.unionByName(_deletes(ghosts, rows, generation)), f"{what} and went: {names}")
+
+
+def begins_or_ends(markers: Iterable[str]) -> str:
+    """Whether an event has one of the markers of a source snapshot."""
+    return f"op = {literal(READ)} AND snapshot IN ({', '.join(map(literal, markers))})"
+
+
+def _generation(rows: DataFrame) -> Generation | None:
+    markers = rows.where(begins_or_ends((*STARTS, *ENDS))).select(
+        "offset", "snapshot", "position", "topic", "partition", "source_ts_ms"
+    )
+    newest = markers.orderBy(F.desc("offset")).limit(_MAX_MARKERS).collect()
+    return newest_generation(Marker(**row.asDict()) for row in newest)
+
+
+def _live(work: Work, rows: DataFrame, start: int) -> DataFrame:
+    """`row_key, key, position` of what was there before a snapshot began."""
+    plan = work.plan
+    sent = rows.where(f"offset < {start} AND reason IS NULL AND NOT redelivered")
+    older = sent.select("row_key", "key", "op", "position", "offset", "half")
+    if metadata.head(work.catalog, plan.silver) is not None:
+        older = older.unionByName(_stored(work))
+    order = "struct(position, offset, half)"
+    last = older.groupBy("row_key").agg(F.expr(f"max_by(struct(op, key, position), {order}) AS e"))
+    return last.where(f"e.op != {literal(DELETE)}").select("row_key", "e.key", "e.position")
+
+
+def _stored(work: Work) -> DataFrame:
+    plan, cdc = work.plan, quote_ident(silver.cdc_name(work.plan.columns))
+    live = work.spark.table(tables.full_name(plan.silver)).where(silver.is_live(cdc))
+    return live.selectExpr(
+        f"{key_text(plan)} AS row_key",
+        f"{_key(plan)} AS key",
+        f"{cdc}.op",
+        f"{cdc}.position",
+        f"{cdc}.offset",
+        "0 AS half",
+    )
+
+
+def _key(plan: TablePlan) -> str:
+    parts = (f"{literal(name)}, {quote_ident(name)}" for name in plan.key)
+    return f"named_struct({', '.join(parts)})"
+
+
+def _reason(work: Work, rows: DataFrame, generation: Generation, ghosts: int, live: int) -> str:
+    """Why the ghosts stay; empty where they may go."""
+    rule = work.plan.sweep
+    if rule.refused:
+        return rule.refused
+    if generation.start is None:
+        return "its beginning is not in this batch"
+    of_snapshot = f"op = {literal(READ)} AND snapshot != {literal(INCREMENTAL)}"
+    if work.plan.held or not rows.where(f"{of_snapshot} AND reason IS NOT NULL").isEmpty():
+        return "events of the table are in quarantine: `lakehouse replay` applies what it can"
+    if ghosts > rule.share * live:
+        return (
+            f"they are {ghosts} of {live} rows, expected at most {rule.share:.0%}: raise "
+            "snapshot.max_sweep in the TOML file if they are right"
+        )
+    return ""
+
+
+def _deletes(ghosts: DataFrame, rows: DataFrame, generation: Generation) -> DataFrame:
+    """An event for each ghost that deletes it where the snapshot ends; none is counted as sent."""
+    end = generation.end
+    time = "NULL" if end.source_ts_ms is None else f"{end.source_ts_ms}"
+    given = {
+        "topic": literal(end.topic),
+        "partition": str(end.partition),
+        "offset": str(end.offset),
+        # Before the snapshot there may be a change that it does not place itself behind.
+        "position": f"greatest(position, {literal(end.position)})",
+        "op": literal(DELETE),
+        "snapshot": literal(end.snapshot),
+        "source_ts_ms": time,
+        "redelivered": "false",
+        "half": "0",
+        "counted": "false",
+        "row_key": "row_key",
+        "key": "key",
+        "unavailable": "array()",
+        "bad": "array()",
+    }
+    return ghosts.selectExpr(
+        *(
+            f"CAST({given.get(field.name, 'NULL')} AS {tables.type_ddl(field.dataType)}) "
+            f"AS {field.name}"
+            for field in rows.schema.fields
+        )
+    )
