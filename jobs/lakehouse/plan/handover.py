@@ -98,6 +98,7 @@ class StagedCut:
         renames: Silver table → its columns that the source renamed.
         moves: Silver tables that get another name, old and new one, in order.
         identities: Silver table, as it will be called → its source table of today.
+        epochs: JSON text of the logs that the source has had.
     """
 
     branch: str
@@ -113,6 +114,7 @@ class StagedCut:
     renames: Mapping[str, Renaming] = field(default_factory=dict)
     moves: tuple[tuple[str, str], ...] = ()
     identities: Mapping[str, tuple[str | int | None, ...]] = field(default_factory=dict)
+    epochs: str = ""
 
     def to_detail(self) -> dict[str, object]:
         """The cut as the JSON object that `quality.runs.detail` holds."""

@@ -1,16 +1,18 @@
 """Progress of apply: how far each topic partition is in silver, and what later events need of it.
 
 In and out: the JSON text of `quality.cuts.offsets`. It has the form of the landed offsets, with
-one more member per topic: `high`, the highest position number seen in each topic partition, which
-stands in where a connector sends no commit position (`design.md` §3, PostgreSQL).
+more members per topic: `high`, the highest position number seen in each topic partition, which
+stands in where a connector sends no commit position (`design.md` §3, PostgreSQL); `top`, the
+highest position and its GTID, below which a new log may begin (MySQL, MariaDB).
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from lakehouse.plan.epochs import Top
 from lakehouse.plan.offsets import LandedOffsets, TopicProgress
 
 
@@ -21,10 +23,12 @@ class Progress:
     Attributes:
         offsets: Topic partition → first offset that is not applied.
         highs: (topic, topic partition) → highest position number in what is applied.
+        tops: (topic, topic partition) → its newest streamed event in what is applied.
     """
 
     offsets: LandedOffsets = field(default_factory=LandedOffsets)
     highs: Mapping[tuple[str, int], int] = field(default_factory=dict)
+    tops: Mapping[tuple[str, int], Top] = field(default_factory=dict)
 
     def next_offset(self, topic: str, partition: int) -> int:
         """The first offset to apply; 0 for a topic partition that is new."""
@@ -33,10 +37,11 @@ class Progress:
     def to_json(self) -> str:
         """As JSON text, keys sorted: equal progress gives equal text."""
         topics = json.loads(self.offsets.to_json())
-        for (topic, partition), high in self.highs.items():
-            topics.setdefault(topic, {"id": "", "partitions": {}}).setdefault("high", {})[
-                str(partition)
-            ] = high
+        tops = {place: (top.position, top.gtid) for place, top in self.tops.items()}
+        for member, values in (("high", self.highs), ("top", tops)):
+            for (topic, partition), value in values.items():
+                entry = topics.setdefault(topic, {"id": "", "partitions": {}})
+                entry.setdefault(member, {})[str(partition)] = value
         return json.dumps(topics, sort_keys=True, separators=(",", ":"))
 
     @staticmethod
@@ -44,12 +49,18 @@ class Progress:
         """Read what `to_json` wrote; empty text is no progress."""
         if not text:
             return Progress()
+        topics = json.loads(text).items()
         highs = {
             (topic, int(partition)): int(high)
-            for topic, entry in json.loads(text).items()
+            for topic, entry in topics
             for partition, high in entry.get("high", {}).items()
         }
-        return Progress(LandedOffsets.from_json(text), highs)
+        tops = {
+            (topic, int(partition)): Top(*top)
+            for topic, entry in topics
+            for partition, top in entry.get("top", {}).items()
+        }
+        return Progress(LandedOffsets.from_json(text), highs, tops)
 
 
 def messages_between(start: Progress, end: LandedOffsets) -> int:
@@ -87,7 +98,7 @@ def lowest(progress: Progress, others: Iterable[Progress]) -> Progress:
             for number, next_offset in entry.next_offsets.items()
         }
         offsets = limited(offsets, ends)
-    return Progress(offsets, progress.highs)
+    return replace(progress, offsets=offsets)
 
 
 def replaced(offsets: LandedOffsets, limits: Mapping[tuple[str, int], int]) -> LandedOffsets:

@@ -61,6 +61,7 @@ class CutRow:
         renames: JSON: silver table → {"columns": [[old, new], …], "position"}.
         moves: JSON: [[old, new], …] of silver tables that got another name with this cut.
         held: JSON: silver table → how many of its keys wait for a quarantined event.
+        epochs: JSON: where each new log of the source begins, and the GTIDs before it.
     """
 
     source: str
@@ -79,6 +80,7 @@ class CutRow:
     renames: str
     moves: str
     held: str = ""
+    epochs: str = ""
 
 
 @dataclass(frozen=True, slots=True)

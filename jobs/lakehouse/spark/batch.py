@@ -6,8 +6,8 @@ profile and schemas, and the ends that keep transactions whole. `check` and `app
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
@@ -17,17 +17,19 @@ from pyspark.sql import DataFrame, SparkSession
 from lakehouse.config import SourceConfig
 from lakehouse.connectors import Connector
 from lakehouse.plan.batch import table_groups
+from lakehouse.plan.epochs import Epoch
 from lakehouse.plan.groups import Group
-from lakehouse.plan.incarnations import Incarnations
 from lakehouse.plan.offsets import LandedOffsets
 from lakehouse.plan.progress import Progress, limited, messages_between
 from lakehouse.plan.tables import TopicPartition
 from lakehouse.spark.envelopes import parse, read_slice
 from lakehouse.spark.incarnations import with_incarnations
+from lakehouse.spark.new_logs import follow_logs
 from lakehouse.spark.profile import Schemas, load_schemas, profile
 from lakehouse.spark.redelivery import mark, place, suspect
 from lakehouse.spark.session import tune
-from lakehouse.spark.sql import all_of, any_of, in_partition
+from lakehouse.spark.since import Since, earlier, earlier_of_same_keys
+from lakehouse.spark.sql import all_of, in_partition
 from lakehouse.spark.tombstones import EMPTY_MESSAGE, without_tombstones
 from lakehouse.spark.transactions import Surroundings, TransactionCut, cut_transactions
 
@@ -46,6 +48,8 @@ class Batch:
         end: How far this batch may be applied.
         transactions: Why it ends there.
         size: How many messages it has at most.
+        epochs: The logs that the source has had, with those that begin in the batch.
+        findings: What a person should know of their positions.
     """
 
     messages: DataFrame
@@ -57,23 +61,8 @@ class Batch:
     end: LandedOffsets
     transactions: TransactionCut
     size: int
-
-
-@dataclass(frozen=True, slots=True)
-class Since:
-    """What is known before a batch.
-
-    Attributes:
-        progress: What the newest cut has; the lowest offsets of all tables.
-        position: Highest position of the newest cut; empty before the first one.
-        judged: The newest cut's own offsets: what stands before them is of whole transactions.
-        incarnations: Where tables were dropped and created.
-    """
-
-    progress: Progress
-    position: str = ""
-    judged: LandedOffsets = field(default_factory=LandedOffsets)
-    incarnations: Incarnations = field(default_factory=Incarnations)
+    epochs: tuple[Epoch, ...]
+    findings: tuple[str, ...] = ()
 
 
 def open_batch(
@@ -93,18 +82,23 @@ def open_batch(
     tune(spark, size)
     messages = read_slice(spark, source, since.progress, landed)
     topics = sorted(landed.topics)
-    parsed = with_incarnations(
-        parse(messages, source, connector, topics), connector, since.incarnations
-    ).localCheckpoint(eager=False)
+
+    def read(epochs: Sequence[Epoch]) -> DataFrame:
+        envelopes = parse(messages, source, connector, topics, epochs)
+        placed = with_incarnations(envelopes, connector, since.incarnations)
+        return placed.localCheckpoint(eager=False)
+
+    followed = follow_logs(spark, source, since, landed, read)
+    parsed, since = followed.envelopes, followed.since
     groups = profile(parsed, since.position)
-    earlier = partial(_earlier, spark, source, connector, since)
+    before_it = partial(earlier, spark, source, since)
     empty = {(group.topic, group.partition) for group in groups if group.reason == EMPTY_MESSAGE}
     if empty:
-        parsed = without_tombstones(parsed, sorted(empty), earlier).localCheckpoint(eager=False)
+        parsed = without_tombstones(parsed, sorted(empty), before_it).localCheckpoint(eager=False)
         groups = profile(parsed, since.position)
     placed = _place(spark, source, connector, parsed, groups, since)
     clock = _stream_time(messages, until)
-    around = Surroundings(clock, landed, earlier, _left_behind(since))
+    around = Surroundings(clock, landed, before_it, since.left_behind)
     cut = _cut(placed, source, connector, around)
     end = limited(landed, cut.ends)
     inside = placed.where(before(end, cut.ends)) if cut.ends else placed
@@ -119,6 +113,8 @@ def open_batch(
         end=end,
         transactions=cut,
         size=size,
+        epochs=since.epochs,
+        findings=followed.findings,
     )
 
 
@@ -137,18 +133,8 @@ def _place(
         parsed = place(parsed, progress, connector).localCheckpoint(eager=False)
     if not places:
         return parsed.withColumn("redelivered", F.lit(False))
-    older = read_slice(spark, source, Progress(), progress.offsets).where(
-        any_of(map(in_partition, sorted(places)))
-    )
-    keys = parsed.where(suspect(since.position)).select("topic", "partition", "key").distinct()
-    same = older.alias("o").join(
-        F.broadcast(keys.alias("k")),
-        (F.col("o.topic") == F.col("k.topic"))
-        & (F.col("o.partition") == F.col("k.partition"))
-        & F.col("o.key").eqNullSafe(F.col("k.key")),
-        "left_semi",
-    )
-    history = parse(same, source, connector, sorted({topic for topic, _ in places}))
+    suspects = parsed.where(suspect(since.position))
+    history = earlier_of_same_keys(spark, source, since, suspects, places)
     return mark(parsed, history, connector, since.position).localCheckpoint(eager=False)
 
 
@@ -168,26 +154,6 @@ def _cut(
     if not source.transactions.consistent or source.kafka.transactions is None:
         return TransactionCut()
     return cut_transactions(placed, source, connector, around)
-
-
-def _left_behind(since: Since) -> str:
-    """Whether the newest cut has judged a message, and left it behind with its table."""
-    return any_of(
-        f"{in_partition((topic, number))} AND offset < {judged}"
-        for topic, entry in since.judged.topics.items()
-        for number, judged in entry.next_offsets.items()
-        if since.progress.next_offset(topic, number) < judged
-    )
-
-
-def _earlier(
-    spark: SparkSession, source: SourceConfig, connector: Connector, since: Since
-) -> DataFrame:
-    """The envelopes of everything that is landed and before the batch."""
-    offsets = since.progress.offsets
-    return parse(
-        read_slice(spark, source, Progress(), offsets), source, connector, sorted(offsets.topics)
-    )
 
 
 def _stream_time(messages: DataFrame, until: datetime | None) -> int:

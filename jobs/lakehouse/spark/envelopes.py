@@ -9,7 +9,7 @@ keeps numbers exact and refuses duplicate keys, unlike from_json
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pyspark.sql.functions as F
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -18,16 +18,18 @@ from lakehouse.config import SourceConfig, TopicRole, mapped_table, topic_role
 from lakehouse.connectors import Connector
 from lakehouse.envelope import PLACEHOLDER, PLACEHOLDER_BASE64, TRUNCATE
 from lakehouse.names import TableIdentity, bronze_table
+from lakehouse.plan.epochs import Epoch
 from lakehouse.plan.offsets import LandedOffsets
 from lakehouse.plan.progress import Progress
 from lakehouse.spark import placing, positions
+from lakehouse.spark.epochs import in_epoch
 from lakehouse.spark.reasons import IDENTITY, MAX_VALUE_BYTES, judge, symptoms
 from lakehouse.spark.sql import any_of, in_partition
 from lakehouse.spark.tables import full_name
 
 # Comments may stand before it; ALTER TABLE … TRUNCATE PARTITION is none.
 _TRUNCATE_STATEMENT = r"(?is)^(\s|/\*.*?\*/)*truncate\s"
-_COMMON = ("connector", "name", "snapshot", "ts_ms", "txId", "lsn", *IDENTITY.values())
+_COMMON = ("connector", "name", "snapshot", "ts_ms", "gtid", "txId", "lsn", *IDENTITY.values())
 
 
 def read_slice(
@@ -47,7 +49,11 @@ def read_slice(
 
 
 def parse(
-    messages: DataFrame, source: SourceConfig, connector: Connector, topics: list[str]
+    messages: DataFrame,
+    source: SourceConfig,
+    connector: Connector,
+    topics: list[str],
+    epochs: Sequence[Epoch] = (),
 ) -> DataFrame:
     """The envelopes of messages.
 
@@ -56,13 +62,14 @@ def parse(
         source: Says which topic holds what.
         connector: Its position fields and transaction ids.
         topics: The topics that occur.
+        epochs: The logs that the source has had.
 
     Returns:
         `topic, partition, offset, topic_id, landed_at, key, value_null, role, reason, control, op,
         is_schema_change, database, schema_name, table_name, incarnation, renamed, collection,
         snapshot, position, running, unplaced, high, transaction, total_order, fingerprint,
         key_fields, key_tokens, has_placeholder, minus_zero, has_schema, payload, source_ts_ms,
-        source_transaction, source_lsn`.
+        gtid, source_transaction, source_lsn`.
     """
     roles = {topic: str(topic_role(source, topic) or TopicRole.DATA) for topic in topics}
     documents = messages.select(
@@ -101,7 +108,10 @@ def parse(
         _get("key_payload", "$", "map<string,string>").alias("key_tokens"),
     )
     identified = _identified(_with_operation(fields, connector), source, topics)
-    return judge(_place(identified, connector), source, connector)
+    placed = _place(identified, connector)
+    if epochs:
+        placed = placed.withColumn("position", F.expr(in_epoch("position", epochs, "s.gtid")))
+    return judge(placed, source, connector)
 
 
 def _with_operation(fields: DataFrame, connector: Connector) -> DataFrame:

@@ -21,6 +21,7 @@ from lakehouse.envelope import DELETE
 from lakehouse.names import quote_ident
 from lakehouse.plan.tables import TablePlan
 from lakehouse.spark import metadata, silver, tables
+from lakehouse.spark.epochs import epoch_of
 from lakehouse.spark.sql import literal
 from lakehouse.spark.truncates import Truncate, as_array
 from lakehouse.spark.version_order import PLACE, ended, filled, once_each, version_events
@@ -142,7 +143,7 @@ def _write(work: Work, versions: DataFrame) -> None:
         "valid_to": "end.ts",
         "is_current": "end IS NULL",
         "to_position": "end.position",
-        "epoch": "0",
+        "epoch": epoch_of("from_position"),
     }
     struct = ", ".join(f"{fields.get(name, name)} AS {name}" for name in _FIELDS)
     rows = changed.selectExpr("image.*", f"struct({struct}) AS {v}")

@@ -94,6 +94,7 @@ def judge(rows: DataFrame, source: SourceConfig, connector: Connector) -> DataFr
         "coalesce(startswith(row_schema, '{'), false) AS has_schema",
         "payload",
         "source_ts_ms",
+        "s.gtid AS gtid",
         "s.txId AS source_transaction",
         "s.lsn AS source_lsn",
     )

@@ -51,7 +51,32 @@ def mark(
         applied_position: The highest position that is applied; empty for none.
     """
     candidates = envelopes.where(suspect(applied_position))
-    return _mark(envelopes, candidates, history.unionByName(envelopes), connector)
+    found = repeated(candidates, history.unionByName(envelopes), connector)
+    marks = found.withColumn("redelivered", F.lit(True))
+    return envelopes.join(marks, [*_PLACE, "offset"], "left").withColumn(
+        "redelivered", F.coalesce("redelivered", F.lit(False))
+    )
+
+
+def repeated(candidates: DataFrame, messages: DataFrame, connector: Connector) -> DataFrame:
+    """Where candidates stand of which the same event stands at a lower offset.
+
+    Args:
+        candidates: Envelopes.
+        messages: Envelopes of their topic partitions, at least of the same keys.
+        connector: Its position fields.
+
+    Returns:
+        `topic, partition, offset`.
+    """
+    mine, names = _events(candidates, connector), [*_PLACE, *_identity(connector)]
+    older = _events(messages, connector).withColumnRenamed("offset", "older")
+    same = [F.col(f"c.{name}").eqNullSafe(F.col(f"o.{name}")) for name in names]
+    condition = reduce(Column.__and__, same) & (F.col("o.older") < F.col("c.offset"))
+    found = mine.alias("c").join(
+        older.alias("o"), condition & F.expr(_same_place(connector)), "left_semi"
+    )
+    return found.select(*_PLACE, "offset")
 
 
 def place(envelopes: DataFrame, progress: Progress, connector: Connector) -> DataFrame:
@@ -79,24 +104,6 @@ def place(envelopes: DataFrame, progress: Progress, connector: Connector) -> Dat
     )
 
 
-def _mark(
-    rows: DataFrame, candidates: DataFrame, messages: DataFrame, connector: Connector
-) -> DataFrame:
-    """Mark candidates of which the same event stands at a lower offset of the topic partition."""
-    mine, names = _events(candidates, connector), [*_PLACE, *_identity(connector)]
-    older = _events(messages, connector).withColumnRenamed("offset", "older")
-    same = [F.col(f"c.{name}").eqNullSafe(F.col(f"o.{name}")) for name in names]
-    condition = reduce(Column.__and__, same) & (F.col("o.older") < F.col("c.offset"))
-    repeated = (
-        mine.alias("c")
-        .join(older.alias("o"), condition, "left_semi")
-        .select(*_PLACE, "offset", F.lit(True).alias("redelivered"))
-    )
-    return rows.join(repeated, [*_PLACE, "offset"], "left").withColumn(
-        "redelivered", F.coalesce("redelivered", F.lit(False))
-    )
-
-
 def _identity(connector: Connector) -> tuple[str, ...]:
     """What two deliveries of one event have in common, and two events of one key have not.
 
@@ -104,13 +111,26 @@ def _identity(connector: Connector) -> tuple[str, ...]:
     """
     if connector.commit_may_be_null:
         return ("key", "op", "source_transaction", "source_lsn")
-    return ("key", "op", "position", "total_order", "image")
+    return ("key", "op", "total_order", "image")
+
+
+def _same_place(connector: Connector) -> str:
+    """Whether two events of one identity, the later one `c`, are one change.
+
+    Another server has it elsewhere. A higher place there is not taken for the same: in a
+    transaction without order a value may come back.
+    """
+    if connector.commit_may_be_null:
+        return "true"
+    same = "c.position <=> o.position"
+    return f"{same} OR (c.gtid = o.gtid AND c.position < o.position)" if connector.gtids else same
 
 
 def _events(envelopes: DataFrame, connector: Connector) -> DataFrame:
     image = F.expr("xxhash64(try_variant_get(payload, '$.after', 'string')) AS image")
     with_image = envelopes.select("*", image)
-    return with_image.select(*_PLACE, "offset", *_identity(connector))
+    names = dict.fromkeys((*_identity(connector), "position", "gtid"))
+    return with_image.select(*_PLACE, "offset", *names)
 
 
 def _carried(progress: Progress) -> Column:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-import pyspark.sql.functions as F
 from pyspark.sql import DataFrame, SparkSession
 
 from lakehouse.config import SourceConfig
@@ -18,12 +17,13 @@ from lakehouse.plan.batch import table_groups
 from lakehouse.plan.progress import Progress
 from lakehouse.plan.replay import Message
 from lakehouse.plan.tables import Place, TopicPartition
-from lakehouse.spark.batch import Batch, Since
-from lakehouse.spark.envelopes import parse, read_slice
+from lakehouse.spark.batch import Batch
+from lakehouse.spark.envelopes import parse
 from lakehouse.spark.incarnations import with_incarnations
 from lakehouse.spark.profile import load_schemas, profile
 from lakehouse.spark.redelivery import mark, place, suspect
 from lakehouse.spark.session import tune
+from lakehouse.spark.since import Since, earlier, earlier_of_same_keys
 from lakehouse.spark.sql import any_of, in_partition, literal
 from lakehouse.spark.tables import full_name
 from lakehouse.spark.transactions import TransactionCut
@@ -52,7 +52,7 @@ def open_replay(
     messages = spark.table(full_name(bronze_table(source.name))).where(_at(taken, since))
     topics = sorted({topic for topic, _, _ in taken})
     parsed = with_incarnations(
-        parse(messages, source, connector, topics), connector, since.incarnations
+        parse(messages, source, connector, topics, since.epochs), connector, since.incarnations
     ).localCheckpoint(eager=False)
     placed = _placed(spark, source, connector, parsed, since)
     groups = profile(placed, since.position)
@@ -66,6 +66,7 @@ def open_replay(
         end=landed,
         transactions=TransactionCut(),
         size=len(taken),
+        epochs=since.epochs,
     )
 
 
@@ -107,23 +108,12 @@ def _placed(
     """With positions complete and redeliveries marked, from all that stands before a message."""
     rows = parsed.select("topic", "partition", "running", "unplaced").distinct().collect()
     places = sorted({(row["topic"], row["partition"]) for row in rows})
-    earlier = read_slice(spark, source, Progress(), since.progress.offsets).where(
-        any_of(map(in_partition, places))
-    )
-    topics = sorted({topic for topic, _ in places})
     if connector.commit_may_be_null and any(row["running"] or row["unplaced"] for row in rows):
-        whole = parse(earlier, source, connector, topics)
+        whole = earlier(spark, source, since).where(any_of(map(in_partition, places)))
         needed = whole.select(*_COORDINATES, "position", "running", "unplaced", "high")
         found = place(needed, Progress(), connector).select(*_COORDINATES, "position")
         parsed = parsed.drop("position").join(found, list(_COORDINATES), "left")
         parsed = parsed.localCheckpoint(eager=False)
-    keys = parsed.where(suspect(since.position)).select("topic", "partition", "key").distinct()
-    same = earlier.alias("o").join(
-        F.broadcast(keys.alias("k")),
-        (F.col("o.topic") == F.col("k.topic"))
-        & (F.col("o.partition") == F.col("k.partition"))
-        & F.col("o.key").eqNullSafe(F.col("k.key")),
-        "left_semi",
-    )
-    history = parse(same, source, connector, topics)
+    suspects = parsed.where(suspect(since.position))
+    history = earlier_of_same_keys(spark, source, since, suspects, places)
     return mark(parsed, history, connector, since.position).localCheckpoint(eager=False)

@@ -16,7 +16,7 @@ from lakehouse.spark import silver, tables
 from lakehouse.spark.holds import Holds
 from lakehouse.spark.sql import literal
 from lakehouse.spark.truncates import Truncate, as_array
-from lakehouse.spark.writing import COORDINATES, Work
+from lakehouse.spark.writing import COORDINATES, EPOCH, Work
 
 
 def is_mark(plan: TablePlan) -> str:
@@ -46,7 +46,7 @@ def write_state(
         "row_key AS key",
         f"{literal(silver.DELETE_MARK)} AS kind",
         "position",
-        "0 AS epoch",
+        EPOCH,
         "'delete' AS cause",
         *COORDINATES,
     )
@@ -63,7 +63,7 @@ def _barriers(work: Work, truncates: Sequence[Truncate]) -> DataFrame:
         "CAST(NULL AS string) AS key",
         f"{literal(silver.BARRIER)} AS kind",
         "position",
-        "0 AS epoch",
+        EPOCH,
         "'truncate' AS cause",
         *COORDINATES,
     )
@@ -85,7 +85,7 @@ def _held(marks: DataFrame) -> DataFrame:
         "row_key AS key",
         f"{literal(silver.HELD)} AS kind",
         "position",
-        "0 AS epoch",
+        EPOCH,
         "reason AS cause",
         *COORDINATES,
     )

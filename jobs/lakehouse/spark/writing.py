@@ -17,11 +17,13 @@ from lakehouse.names import quote_ident
 from lakehouse.plan.tables import TablePlan
 from lakehouse.plan.types import Column
 from lakehouse.spark import silver, tables
+from lakehouse.spark.epochs import epoch_of
 from lakehouse.spark.rows import row_key
 from lakehouse.spark.sql import literal
 from lakehouse.spark.truncates import Truncate, end_of
 from lakehouse.spark.values import decode_default
 
+EPOCH = f"{epoch_of('position')} AS epoch"
 COORDINATES = (
     "timestamp_millis(source_ts_ms) AS source_ts",
     "topic",
@@ -84,7 +86,7 @@ def write_silver(
     if numbers["upserts"]:
         # Of equal rows some may stay when one is deleted; a row that is there is no deleted one.
         op = f"if(op = {literal(DELETE)}, {literal(UPDATE)}, op) AS op" if plan.is_bag else "op"
-        event = ", ".join((op, "position", "0 AS epoch", *COORDINATES))
+        event = ", ".join((op, "position", EPOCH, *COORDINATES))
         kept = folded.where("kept")
         if plan.is_bag:
             kept = kept.selectExpr("*", "explode(sequence(1, copies)) AS copy")
@@ -113,7 +115,8 @@ def _mark_truncated(work: Work, truncates: Sequence[Truncate]) -> int:
     if taken:
         end = end_of(truncates, f"t.position > {cdc}.position")
         place = (
-            "t.op, t.position, 0 AS epoch, timestamp_millis(t.source_ts_ms) AS source_ts, "
+            f"t.op, t.position, {epoch_of('t.position')} AS epoch, "
+            "timestamp_millis(t.source_ts_ms) AS source_ts, "
             "t.topic, t.partition, t.offset"
         )
         value = f"transform(array({end}), t -> struct({place}))[0]"

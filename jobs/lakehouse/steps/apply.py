@@ -14,14 +14,13 @@ from typing import cast
 
 from lakehouse.connectors import CONNECTORS
 from lakehouse.plan.conservation import Law, balance, pending_of, to_json_counts
-from lakehouse.plan.handover import start_of_batch
-from lakehouse.plan.progress import Progress
 from lakehouse.plan.table_names import TableNames
 from lakehouse.plan.tables import TablePlan
 from lakehouse.quality.statements import as_renamed, incarnations
-from lakehouse.spark.batch import Since, open_batch
+from lakehouse.spark.batch import open_batch
 from lakehouse.spark.bronze import Bronze
 from lakehouse.spark.leases import Leases
+from lakehouse.spark.since import since_cut
 from lakehouse.spark.stage import Staged
 from lakehouse.steps.applying import Applying, held_keys, staged_cut
 from lakehouse.steps.context import Json, StepContext, StepOutcome
@@ -50,8 +49,7 @@ def run(context: StepContext) -> StepOutcome:
         landed = Bronze(context.source.name, context.ledger).landed(context.spark)
         recorded = context.ledger.schema_versions(context.source.name)
         lives = incarnations(recorded, connector.name)
-        judged = Progress.from_json(cut.offsets if cut else "").offsets
-        since = Since(start_of_batch(cut), cut.position if cut else "", judged, lives)
+        since = since_cut(cut, lives)
         context = replace(context, source=as_renamed(context.source, recorded))
         batch = open_batch(context.spark, context.source, connector, since, landed, context.until)
         work = Applying(context, connector, token, check, cut, since, batch)

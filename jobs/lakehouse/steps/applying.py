@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from lakehouse.connectors import Connector
 from lakehouse.plan.batch import silver_identifier
+from lakehouse.plan.epochs import epochs_to_json
 from lakehouse.plan.handover import (
     Excluded,
     Renaming,
@@ -22,7 +23,8 @@ from lakehouse.plan.records import CutRow
 from lakehouse.plan.table_names import TableNames
 from lakehouse.plan.tables import TablePlan
 from lakehouse.spark import silver
-from lakehouse.spark.batch import Batch, Since
+from lakehouse.spark.batch import Batch
+from lakehouse.spark.since import Since
 from lakehouse.spark.stage import Staged
 from lakehouse.steps.context import StepContext
 
@@ -91,6 +93,7 @@ def staged_cut(
             silver_identifier(work.context.source.name, name): table.members
             for table, name in names.final.items()
         },
+        epochs=epochs_to_json(work.batch.epochs),
     )
 
 
@@ -161,4 +164,5 @@ def _findings(
         for name, count in held_keys(work, staged).items()
     ]
     ghosts = [f"{name}: {table.swept}" for name, table in staged.items() if table.swept]
-    return (*work.batch.transactions.findings, *missing, *ghosts, *held, *keys, *notes)
+    of_batch = (*work.batch.transactions.findings, *work.batch.findings)
+    return (*of_batch, *missing, *ghosts, *held, *keys, *notes)

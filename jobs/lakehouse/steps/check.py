@@ -18,8 +18,9 @@ from lakehouse.connectors import CONNECTORS, Connector
 from lakehouse.errors import StepFailed
 from lakehouse.names import TableIdentity
 from lakehouse.plan.batch import table_groups
+from lakehouse.plan.epochs import Epoch
 from lakehouse.plan.groups import Group
-from lakehouse.plan.handover import published_names, start_of_batch
+from lakehouse.plan.handover import published_names
 from lakehouse.plan.incarnations import Incarnations
 from lakehouse.plan.progress import messages_between
 from lakehouse.plan.records import RESULTS, SCHEMA_VERSIONS, SchemaVersionRow
@@ -40,8 +41,10 @@ from lakehouse.quality.versions import HOLD, Judged, batch_versions, judge_versi
 from lakehouse.spark.bronze import Bronze
 from lakehouse.spark.envelopes import parse, read_slice
 from lakehouse.spark.incarnations import with_incarnations
+from lakehouse.spark.new_logs import follow_logs
 from lakehouse.spark.profile import load_schemas, profile
 from lakehouse.spark.session import tune
+from lakehouse.spark.since import since_cut
 from lakehouse.steps.context import Json, StepContext, StepOutcome
 
 MAX_SCHEMA_MESSAGES = 100_000
@@ -75,14 +78,19 @@ def _read(context: StepContext) -> LandedSchemas:
     source, spark = context.source, context.spark
     connector = CONNECTORS[source.connector]
     cut = context.ledger.newest_cut(source.name)
-    start = start_of_batch(cut)
+    since = since_cut(cut, Incarnations())
+    start = since.progress
     end = Bronze(source.name, context.ledger).landed(spark)
     recorded = context.ledger.schema_versions(source.name)
     if not end.topics:
         return LandedSchemas({}, {}, (), recorded)
     tune(spark, messages_between(start, end))
     messages = read_slice(spark, source, start, end)
-    envelopes = parse(messages, source, connector, sorted(end.topics)).persist()
+
+    def read(epochs: Sequence[Epoch]) -> DataFrame:
+        return parse(messages, source, connector, sorted(end.topics), epochs).persist()
+
+    envelopes = follow_logs(spark, source, since, end, read).envelopes
     groups = profile(envelopes)
     events = _schema_events(envelopes, connector) if _has_events(groups, connector) else ()
     source = as_renamed(source, recorded)

@@ -171,6 +171,7 @@ def _cut_row(
         ),
         moves=json.dumps(staged.moves),
         held=json.dumps(held),
+        epochs=staged.epochs,
     )
 
 

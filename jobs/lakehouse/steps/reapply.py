@@ -33,9 +33,9 @@ from lakehouse.plan.replay import (
 )
 from lakehouse.plan.tables import Place, TablePlan, TopicPartition
 from lakehouse.quality.statements import as_renamed, incarnations
-from lakehouse.spark.batch import Since
 from lakehouse.spark.leases import Leases
 from lakehouse.spark.replay import load_messages, open_replay
+from lakehouse.spark.since import since_cut
 from lakehouse.spark.stage import Staged
 from lakehouse.spark.tally import MAX_QUARANTINED
 from lakehouse.steps.applying import Applying, staged_cut
@@ -103,7 +103,7 @@ def _opened(
     recorded = context.ledger.schema_versions(context.source.name)
     context = replace(context, source=as_renamed(context.source, recorded))
     lives = incarnations(recorded, connector.name)
-    since = Since(Progress.from_json(cut.offsets), cut.position, incarnations=lives)
+    since = replace(since_cut(cut, lives), progress=Progress.from_json(cut.offsets))
     batch = open_replay(context.spark, context.source, connector, since, sorted(rows))
     return Applying(context, connector, token, check, cut, since, batch)
 

@@ -12,10 +12,12 @@ from concurrent.futures import ThreadPoolExecutor
 import pyspark.sql.functions as F
 
 from lakehouse.config import mask_secret
+from lakehouse.plan.epochs import Top
 from lakehouse.plan.progress import Progress
 from lakehouse.plan.tables import TablePlan
 from lakehouse.spark import metadata
 from lakehouse.spark.bronze import OFFSETS_PROPERTY, RUN_ID_PROPERTY
+from lakehouse.spark.lanes import IS_STREAMED
 from lakehouse.spark.stage import Staged, stage_table
 from lakehouse.spark.writing import Work
 from lakehouse.steps.applying import Applying
@@ -68,14 +70,20 @@ def highs(work: Applying) -> tuple[Progress, str]:
     """The progress once the batch is published, and its highest position."""
     rows = (
         work.batch.envelopes.groupBy("topic", "partition")
-        .agg(F.max("high").cast("string").alias("high"), F.max("position").alias("position"))
+        .agg(
+            F.max("high").cast("string").alias("high"),
+            F.max("position").alias("position"),
+            F.expr(f"max(if({IS_STREAMED}, struct(position, gtid), NULL)) AS top"),
+        )
         .collect()
     )
-    known = dict(work.since.progress.highs)
-    if work.connector.commit_may_be_null:
-        for row in rows:
-            place = (row["topic"], row["partition"])
-            if row["high"] is not None:
-                known[place] = max(known.get(place, 0), int(row["high"]))
+    known, tops = dict(work.since.progress.highs), dict(work.since.progress.tops)
+    for row in rows:
+        place = (row["topic"], row["partition"])
+        if row["high"] is not None and work.connector.commit_may_be_null:
+            known[place] = max(known.get(place, 0), int(row["high"]))
+        if row["top"] is not None and work.connector.gtids:
+            new = Top(**row["top"].asDict())
+            tops[place] = max(tops.get(place, new), new, key=lambda top: top.position)
     position = max([work.since.position, *(row["position"] or "" for row in rows)])
-    return Progress(work.batch.end, known), position
+    return Progress(work.batch.end, known, tops), position

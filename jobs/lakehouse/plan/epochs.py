@@ -1,0 +1,89 @@
+"""Epochs: the logs that a source has had, one after another.
+
+In and out: the JSON text of `quality.cuts.epochs`. A server that takes over has a binlog of its
+own, whose positions may be lower than those before. From an epoch's start on events are newer than
+all of the epochs before (`design.md` §3); what the older logs had is told by its GTID, on whichever
+server it comes again.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+# Of each server so many intervals of GTIDs are kept as they are, the newest; gaps between older
+# ones, such as transactions of tables that are not captured, are closed.
+MOST_INTERVALS = 200
+
+# `uuid:23` or `uuid:tag:23` in MySQL, `0-11-23` in MariaDB: what numbers, and the number
+# (https://dev.mysql.com/doc/refman/8.4/en/replication-gtids-concepts.html,
+# https://mariadb.com/kb/en/gtid/).
+GTID = r"^(.+)[:-]([0-9]{1,18})$"
+
+Interval = tuple[int, int]
+Gtids: TypeAlias = Mapping[str, tuple[Interval, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Top:
+    """The newest streamed event of a topic partition, by position.
+
+    Attributes:
+        gtid: That of its transaction; None where there are none.
+    """
+
+    position: str
+    gtid: str | None = None
+
+    @property
+    def server(self) -> str:
+        """What numbers the transactions of its GTID; empty where there is none."""
+        found = re.match(GTID, self.gtid or "")
+        return found[1] if found else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    """Where a new log begins. The first log of a source needs none of these.
+
+    Attributes:
+        starts: Topic partition → first offset of the new log; 0 for one that is not named.
+        known: Server → closed intervals of the numbers of its GTIDs that the older logs had.
+    """
+
+    starts: Mapping[tuple[str, int], int]
+    known: Gtids = field(default_factory=dict)
+
+
+def epochs_to_json(epochs: Iterable[Epoch]) -> str:
+    """As JSON text, empty for none; keys are sorted: equal epochs give equal text."""
+    entries = [{"starts": _by_topic(epoch), "known": dict(epoch.known)} for epoch in epochs]
+    return json.dumps(entries, sort_keys=True, separators=(",", ":")) if entries else ""
+
+
+def epochs_from_json(text: str) -> tuple[Epoch, ...]:
+    """Read what `epochs_to_json` wrote."""
+    return tuple(
+        Epoch(
+            {
+                (topic, int(number)): start
+                for topic, partitions in entry["starts"].items()
+                for number, start in partitions.items()
+            },
+            {
+                server: tuple((low, high) for low, high in intervals)
+                for server, intervals in entry["known"].items()
+            },
+        )
+        for entry in json.loads(text or "[]")
+    )
+
+
+def _by_topic(epoch: Epoch) -> dict[str, dict[str, int]]:
+    topics: dict[str, dict[str, int]] = {}
+    for (topic, number), start in epoch.starts.items():
+        topics.setdefault(topic, {})[str(number)] = start
+    return topics

@@ -1,0 +1,163 @@
+"""The start of an epoch: which events are of the new log, by their GTIDs.
+
+In: events in their lanes, those that are lower than what came before, all events before the batch.
+Out: the `Epoch` that begins, or None: a GTID that was there before in its lane is a redelivery on
+any server. Only the top's own may go on in a new log: a server may go while it sends a transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyspark.sql.functions as F
+from pyspark.sql import DataFrame, Row
+
+from lakehouse.envelope import READ
+from lakehouse.plan.epochs import MOST_INTERVALS, Epoch, Gtids, Interval
+from lakehouse.plan.offsets import LandedOffsets
+from lakehouse.spark.epochs import is_known, number_of, server_of
+from lakehouse.spark.lanes import EACH_LANE, IS_STREAMED, SOURCE_LANE
+from lakehouse.spark.sql import any_of, in_partition, literal
+
+_HAS_GTID = f"{number_of('gtid')} IS NOT NULL"
+_SERVER = f"{server_of('gtid')} AS server"
+
+
+def find_epoch(
+    envelopes: DataFrame,
+    lanes: DataFrame,
+    fallen: DataFrame,
+    history: DataFrame,
+    landed: LandedOffsets,
+) -> Epoch | None:
+    """Find where the first new log of a batch begins.
+
+    Args:
+        envelopes: The batch.
+        lanes: Its streamed events, from `lanes.in_lanes`.
+        fallen: Those of its events that are lower than what came before, and never came before.
+        history: The envelopes before the batch; read only when something fell.
+        landed: How far bronze goes.
+    """
+    events = lanes.where(f"streams AND {_HAS_GTID}").selectExpr("*", _SERVER)
+    candidates = fallen.where(f"streams AND {_HAS_GTID}").selectExpr("*", _SERVER)
+    if candidates.isEmpty():
+        return None
+    seen = history.where(f"{IS_STREAMED} AND {_HAS_GTID}").select("topic", "partition", "gtid")
+    older = seen.distinct().selectExpr(f"{EACH_LANE} AS lane", "gtid", _SERVER)
+    older = older.localCheckpoint(eager=False)
+    firsts = _firsts(events, candidates, older)
+    if not firsts:
+        return None
+    after = _is_after(firsts, _new_servers(events, older, firsts))
+    rows = events.selectExpr("lane", "gtid", f"({after}) AS is_after").unionByName(
+        older.selectExpr("lane", "gtid", "false AS is_after")
+    )
+    known = _known(rows, {row["gtid"] for row in firsts})
+    marked = events.selectExpr("*", f"({after}) AND NOT {is_known(known, 'gtid')} AS is_of_it")
+    return Epoch(_starts(marked, envelopes, landed), known)
+
+
+def _firsts(events: DataFrame, candidates: DataFrame, older: DataFrame) -> Sequence[Row]:
+    """The first event of the new log in each lane that shows one: `lane, at, gtid`."""
+    placed = events.select("lane", "gtid", "server", "at").unionByName(
+        older.selectExpr("lane", "gtid", "server", "-1L AS at")
+    )
+    gtids = placed.groupBy("lane", "gtid").agg(F.min("at").alias("gtid_at"))
+    servers = placed.groupBy("lane", "server").agg(F.min("at").alias("server_at"))
+    had = older.select("server").distinct().withColumn("had", F.lit(True))
+    known = candidates.join(gtids, ["lane", "gtid"], "inner")
+    known = known.join(servers, ["lane", "server"], "inner").join(had, "server", "left")
+    is_below = "position < top.position AND (gtid_at = at OR gtid = top.gtid)"
+    is_new = "had IS NULL AND server_at = at AND position < read"
+    new = known.where(f"({is_below}) OR ({is_new})").groupBy("lane")
+    return new.agg(F.min_by("gtid", "at").alias("gtid"), F.min("at").alias("at")).collect()
+
+
+def _new_servers(events: DataFrame, older: DataFrame, firsts: Sequence[Row]) -> set[str]:
+    """The servers that nothing is of but the new log, as far as a lane tells."""
+    gtids = ", ".join(literal(row["gtid"]) for row in firsts)
+    began = events.where(f"gtid IN ({gtids})").select("server").distinct()
+    before = events.where(any_of(f"{_in_lane(row)} AND at < {row['at']}" for row in firsts))
+    had = before.select("server").unionByName(older.select("server"))
+    return {row["server"] for row in began.join(had, "server", "left_anti").collect()}
+
+
+def _in_lane(first: Row) -> str:
+    return in_partition((first["lane"]["topic"], first["lane"]["partition"]), "lane")
+
+
+def _is_after(firsts: Sequence[Row], servers: set[str]) -> str:
+    """Whether an event is of the new log, unless its GTID is known.
+
+    Of a transaction that goes on in the new log, what the old one sent did not fall. Where a lane
+    does not tell, a server that is new does.
+    """
+    is_in = any_of(map(_in_lane, firsts))
+    behind = any_of(
+        f"{_in_lane(row)} AND (at > {row['at']} OR at = {row['at']} AND position < "
+        "greatest(top.position, read))"
+        for row in firsts
+    )
+    listed = ", ".join(map(literal, sorted(servers)))
+    is_new = f"NOT ({is_in}) AND server IN ({listed})" if servers else "false"
+    return f"coalesce(({behind}) OR ({is_new}), false)"
+
+
+def _starts(
+    events: DataFrame, envelopes: DataFrame, landed: LandedOffsets
+) -> dict[tuple[str, int], int]:
+    """The first offset of the new log in each topic partition, be it behind all that is landed.
+
+    In commit order a read event of an incremental snapshot stands at its GTID's transaction, and
+    may be the first of the new log in its topic partition.
+    """
+    ordered = events.where(f"lane = {SOURCE_LANE}").groupBy("gtid")
+    whole = ordered.agg(F.expr("bool_and(is_of_it) AS is_whole")).where("is_whole")
+    reads = envelopes.where(f"op = {literal(READ)}").join(whole, "gtid", "left_semi")
+    place = ("topic", "partition", "offset")
+    first = events.where("is_of_it").select(*place).unionByName(reads.select(*place))
+    rows = first.groupBy("topic", "partition").agg(F.min("offset").alias("start")).collect()
+    starts = {(row["topic"], row["partition"]): row["start"] for row in rows}
+    ends = {
+        (topic, number): end
+        for topic, entry in landed.topics.items()
+        for number, end in entry.next_offsets.items()
+    }
+    return ends | starts
+
+
+def _known(rows: DataFrame, new: set[str]) -> Gtids:
+    """The GTIDs of older logs.
+
+    One that comes after the start in one lane, where it never was before, is of the new log, though
+    another lane, whose positions did not fall, may have had it already.
+    """
+    by_lane = rows.groupBy("lane", "gtid").agg(
+        F.expr("bool_or(NOT is_after) AS is_old"), F.expr("bool_and(is_after) AS is_new")
+    )
+    found = by_lane.groupBy("gtid").agg(
+        F.expr("bool_or(is_old) AS is_old"), F.expr("bool_or(is_new) AS is_new")
+    )
+    listed = ", ".join(map(literal, sorted(new)))
+    return _intervals(found.where(f"is_old AND NOT is_new AND gtid NOT IN ({listed})"))
+
+
+def _intervals(gtids: DataFrame) -> Gtids:
+    """Closed intervals of each server, ascending; gaps between the oldest are closed."""
+    numbers = gtids.selectExpr(_SERVER, f"{number_of('gtid')} AS number")
+    islands = numbers.selectExpr(
+        "*", "number - row_number() OVER (PARTITION BY server ORDER BY number) AS island"
+    )
+    intervals = islands.groupBy("server", "island").agg(
+        F.min("number").alias("low"), F.max("number").alias("high")
+    )
+    newest = "row_number() OVER (PARTITION BY server ORDER BY high DESC)"
+    ranked = intervals.selectExpr("*", f"least({newest}, {MOST_INTERVALS}) AS rank")
+    merged = ranked.groupBy("server", "rank").agg(
+        F.min("low").alias("low"), F.max("high").alias("high")
+    )
+    found: dict[str, list[Interval]] = {}
+    for row in merged.orderBy("server", "low").collect():
+        found.setdefault(row["server"], []).append((row["low"], row["high"]))
+    return {server: tuple(mine) for server, mine in found.items()}

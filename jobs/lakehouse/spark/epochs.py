@@ -1,0 +1,72 @@
+"""The epoch of a message, and the text that puts positions of later epochs behind earlier ones.
+
+In: the epochs of a source, a message's place and GTID. Out: Spark SQL. Position text begins with
+its epoch from the second one on, so that comparing text compares (epoch, position).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lakehouse.plan.epochs import GTID, Epoch, Gtids, Interval
+from lakehouse.spark.sql import in_partition, literal
+
+# Behind every digit, those of hexadecimal numbers too.
+_MARK, _END = "~", "|"
+_WIDTH = 6
+
+
+def in_epoch(position: str, epochs: Sequence[Epoch], gtid: str) -> str:
+    """The position with the epoch of its event.
+
+    Args:
+        position: Of the event in its log.
+        epochs: Those of the source.
+        gtid: Of the event; NULL for none.
+    """
+    cases = [
+        f"WHEN {_has_begun(epoch)} AND NOT ({is_known(epoch.known, gtid)}) "
+        f"THEN concat({literal(_prefix(number))}, {position})"
+        for number, epoch in reversed(list(enumerate(epochs, 1)))
+    ]
+    return f"CASE {' '.join(cases)} ELSE {position} END" if cases else position
+
+
+def epoch_of(position: str) -> str:
+    """The number of the epoch that a position is in; 0 for the first one."""
+    number = f"int(substring({position}, {len(_MARK) + 1}, {_WIDTH}))"
+    return f"if(startswith({position}, {literal(_MARK)}), {number}, 0)"
+
+
+def is_known(known: Gtids, gtid: str) -> str:
+    """Whether a GTID is one of those; NULL is none."""
+    if not known:
+        return "false"
+    servers = ", ".join(f"{literal(s)}, array({_structs(found)})" for s, found in known.items())
+    mine = f"element_at(map({servers}), {server_of(gtid)})"
+    return f"coalesce(exists({mine}, i -> {number_of(gtid)} BETWEEN i.low AND i.high), false)"
+
+
+def server_of(gtid: str) -> str:
+    """A GTID's server, in MariaDB its domain and server; empty where the text is no GTID."""
+    return f"regexp_extract({gtid}, r{literal(GTID)}, 1)"
+
+
+def number_of(gtid: str) -> str:
+    """The number of the transaction; NULL where the text is no GTID."""
+    return f"try_cast(regexp_extract({gtid}, r{literal(GTID)}, 2) AS bigint)"
+
+
+def _prefix(number: int) -> str:
+    return f"{_MARK}{number:0{_WIDTH}d}{_END}"
+
+
+def _structs(intervals: Sequence[Interval]) -> str:
+    return ", ".join(f"named_struct('low', {low}L, 'high', {high}L)" for low, high in intervals)
+
+
+def _has_begun(epoch: Epoch) -> str:
+    starts = " ".join(
+        f"WHEN {in_partition(place)} THEN {start}" for place, start in sorted(epoch.starts.items())
+    )
+    return f"offset >= CASE {starts} ELSE 0 END" if starts else "true"

@@ -1,0 +1,133 @@
+"""New logs: a batch whose positions fall because another log of the source begins in it.
+
+In: how to read the envelopes of a batch, what is known before it. Out: the envelopes with
+positions in their epochs, the epochs with those that begin in the batch, and what falls for no
+known reason (`design.md` §3, Epochs).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import pyspark.sql.functions as F
+from pyspark.sql import DataFrame, SparkSession
+
+from lakehouse.config import SourceConfig
+from lakehouse.connectors import CONNECTORS
+from lakehouse.plan.epochs import Epoch
+from lakehouse.plan.offsets import LandedOffsets
+from lakehouse.spark.epoch_start import find_epoch
+from lakehouse.spark.epochs import is_known, server_of
+from lakehouse.spark.lanes import in_lanes
+from lakehouse.spark.redelivery import repeated
+from lakehouse.spark.since import Since, earlier, earlier_of_same_keys
+from lakehouse.spark.sql import literal
+
+_PLACE = ["topic", "partition", "offset"]
+_FINDINGS_SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """A batch whose logs are known.
+
+    Attributes:
+        envelopes: The batch, positions in their epochs.
+        since: What is known before it, with the epochs that begin in it.
+        findings: Where positions fall for no known reason.
+    """
+
+    envelopes: DataFrame
+    since: Since
+    findings: tuple[str, ...] = ()
+
+
+def follow_logs(
+    spark: SparkSession,
+    source: SourceConfig,
+    since: Since,
+    landed: LandedOffsets,
+    read: Callable[[Sequence[Epoch]], DataFrame],
+) -> Followed:
+    """Read a batch, again for each new log that begins in it.
+
+    Args:
+        spark: The session.
+        source: Says what raises an epoch.
+        since: What is known before the batch.
+        landed: How far bronze goes.
+        read: Gives the envelopes of the batch in given epochs.
+    """
+    while True:
+        envelopes = read(since.epochs)
+        if not CONNECTORS[source.connector].gtids:
+            return Followed(envelopes, since)
+        lanes = in_lanes(envelopes, source, since)
+        fallen = _fallen(spark, source, since, envelopes, lanes)
+        if fallen is None:
+            return Followed(envelopes, since)
+        epoch = None
+        if source.epoch == "gtid":
+            history = earlier(spark, source, since)
+            epoch = find_epoch(envelopes, lanes, fallen, history, landed)
+        if epoch is None:
+            return Followed(envelopes, since, _findings(fallen))
+        since = replace(since, epochs=(*since.epochs, epoch))
+
+
+def _fallen(
+    spark: SparkSession,
+    source: SourceConfig,
+    since: Since,
+    envelopes: DataFrame,
+    lanes: DataFrame,
+) -> DataFrame | None:
+    """The events that are lower than what came before, and never came before; None for none."""
+    falls = lanes.where(_falls(since))
+    rows = falls.select("topic", "partition").distinct().collect()
+    if not rows:
+        return None
+    places = [(row["topic"], row["partition"]) for row in rows]
+    events = envelopes.join(falls.select(*_PLACE), _PLACE, "left_semi")
+    older = earlier_of_same_keys(spark, source, since, events, places)
+    known = repeated(events, older.unionByName(envelopes), CONNECTORS[source.connector])
+    fallen = falls.join(known, _PLACE, "left_anti").localCheckpoint(eager=False)
+    return None if fallen.isEmpty() else fallen
+
+
+def _falls(since: Since) -> str:
+    """Whether an event is below its lane's top, and not one of an older log.
+
+    A snapshot, and a server that is new, may begin where nothing was streamed: they are compared
+    with anything that was read before. What an earlier run left behind was looked at then.
+    """
+    known = since.epochs[-1].known if since.epochs else {}
+    servers = sorted({top.server for top in since.progress.tops.values()} | {""})
+    listed = ", ".join(map(literal, servers))
+    is_new = f"streams AND coalesce({server_of('gtid')}, '') NOT IN ({listed})"
+    is_below = f"position < top.position OR ((reads OR {is_new}) AND position < read)"
+    return f"({is_below}) AND NOT ({is_known(known, 'gtid')}) AND NOT ({since.left_behind})"
+
+
+def _findings(fallen: DataFrame) -> tuple[str, ...]:
+    """Where positions fall in a topic partition, for a person."""
+    rows = (
+        fallen.where("position < top.position OR reads")
+        .groupBy("topic", "partition")
+        .agg(
+            F.min("offset").alias("offset"),
+            F.min_by("position", "offset").alias("position"),
+            F.expr("min_by(greatest(top.position, read), offset) AS top"),
+        )
+        .orderBy("topic", "partition")
+        .limit(_FINDINGS_SHOWN)
+        .collect()
+    )
+    return tuple(
+        f"{row['topic']}[{row['partition']}]: from offset {row['offset']} on, at the position "
+        f"{row['position']}, events are below {row['top']} and no GTID tells a new log: they count "
+        "as older than what is above; if the source has a new log, read its tables again "
+        "(incremental snapshot)"
+        for row in rows
+    )

@@ -1,0 +1,106 @@
+"""What is known before a batch, and what is landed before it.
+
+In: the newest cut. Out: a `Since` value; envelopes of earlier messages, parsed again where a batch
+alone cannot tell what one of its messages is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import pyspark.sql.functions as F
+from pyspark.sql import DataFrame, SparkSession
+
+from lakehouse.config import SourceConfig
+from lakehouse.connectors import CONNECTORS
+from lakehouse.plan.epochs import Epoch, epochs_from_json
+from lakehouse.plan.handover import start_of_batch
+from lakehouse.plan.incarnations import Incarnations
+from lakehouse.plan.offsets import LandedOffsets
+from lakehouse.plan.progress import Progress
+from lakehouse.plan.records import CutRow
+from lakehouse.plan.tables import TopicPartition
+from lakehouse.spark.envelopes import parse, read_slice
+from lakehouse.spark.sql import any_of, in_partition
+
+
+@dataclass(frozen=True, slots=True)
+class Since:
+    """What is known before a batch.
+
+    Attributes:
+        progress: What the newest cut has; the lowest offsets of all tables.
+        position: Highest position of the newest cut; empty before the first one.
+        judged: The newest cut's own offsets: what stands before them is of whole transactions.
+        incarnations: Where tables were dropped and created.
+        epochs: The logs that the source has had.
+    """
+
+    progress: Progress
+    position: str = ""
+    judged: LandedOffsets = field(default_factory=LandedOffsets)
+    incarnations: Incarnations = field(default_factory=Incarnations)
+    epochs: tuple[Epoch, ...] = ()
+
+    @property
+    def left_behind(self) -> str:
+        """Whether the newest cut has judged a message, and left it behind with its table."""
+        return any_of(
+            f"{in_partition((topic, number))} AND offset < {judged}"
+            for topic, entry in self.judged.topics.items()
+            for number, judged in entry.next_offsets.items()
+            if self.progress.next_offset(topic, number) < judged
+        )
+
+
+def since_cut(cut: CutRow | None, incarnations: Incarnations) -> Since:
+    """What is known before the batch that follows a cut, or before the first one."""
+    if cut is None:
+        return Since(Progress(), incarnations=incarnations)
+    judged = Progress.from_json(cut.offsets).offsets
+    epochs = epochs_from_json(cut.epochs)
+    return Since(start_of_batch(cut), cut.position, judged, incarnations, epochs)
+
+
+def earlier(spark: SparkSession, source: SourceConfig, since: Since) -> DataFrame:
+    """The envelopes of everything that is landed and before a batch."""
+    messages = read_slice(spark, source, Progress(), since.progress.offsets)
+    return _parsed(messages, source, since, sorted(since.progress.offsets.topics))
+
+
+def earlier_of_same_keys(
+    spark: SparkSession,
+    source: SourceConfig,
+    since: Since,
+    events: DataFrame,
+    places: Iterable[TopicPartition],
+) -> DataFrame:
+    """The envelopes before a batch that have the same keys as events of it.
+
+    Args:
+        spark: The session.
+        source: The source.
+        since: Where the batch begins.
+        events: Envelopes of the batch.
+        places: The topic partitions that they are in.
+    """
+    found = sorted(places)
+    older = read_slice(spark, source, Progress(), since.progress.offsets).where(
+        any_of(map(in_partition, found))
+    )
+    keys = events.select("topic", "partition", "key").distinct()
+    same = older.alias("o").join(
+        F.broadcast(keys.alias("k")),
+        (F.col("o.topic") == F.col("k.topic"))
+        & (F.col("o.partition") == F.col("k.partition"))
+        & F.col("o.key").eqNullSafe(F.col("k.key")),
+        "left_semi",
+    )
+    return _parsed(same, source, since, sorted({topic for topic, _ in found}))
+
+
+def _parsed(
+    messages: DataFrame, source: SourceConfig, since: Since, topics: list[str]
+) -> DataFrame:
+    return parse(messages, source, CONNECTORS[source.connector], topics, since.epochs)

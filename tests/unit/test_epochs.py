@@ -1,0 +1,43 @@
+"""Epochs and the newest events, as the newest cut hands them on."""
+
+from __future__ import annotations
+
+from lakehouse.plan.epochs import Epoch, Top, epochs_from_json, epochs_to_json
+from lakehouse.plan.offsets import LandedOffsets, TopicProgress
+from lakehouse.plan.progress import Progress, lowest
+
+SERVER = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
+EPOCHS = (
+    Epoch({("s.a", 0): 7, ("s.a", 1): 9, ("s.b", 0): 0}, {SERVER: ((1, 5), (7, 7))}),
+    Epoch({("s.a", 0): 20}, {SERVER: ((1, 9),), "0-12": ((3, 4),)}),
+)
+LANDED = LandedOffsets({"s.a": TopicProgress("id", {0: 25, 1: 9})})
+
+
+def test_epochs_survive_the_cut():
+    assert epochs_from_json(epochs_to_json(EPOCHS)) == EPOCHS
+
+
+def test_a_source_with_one_log_writes_nothing():
+    assert epochs_to_json(()) == ""
+    assert epochs_from_json("") == ()
+
+
+def test_equal_epochs_are_equal_text():
+    first = EPOCHS[0]
+    turned = Epoch(dict(reversed(first.starts.items())), first.known)
+    assert epochs_to_json([turned]) == epochs_to_json([first])
+
+
+def test_the_newest_event_of_each_topic_partition_survives_the_cut():
+    tops = {("s.a", 0): Top("0000000009.1", f"{SERVER}:9"), ("s.a", 1): Top("~000001|01.2")}
+    progress = Progress(LANDED, tops=tops)
+    assert Progress.from_json(progress.to_json()) == progress
+
+
+def test_a_table_that_stays_behind_does_not_lower_what_was_seen():
+    progress = Progress(LANDED, tops={("s.a", 0): Top("0000000009.1")})
+    behind = Progress(LandedOffsets({"s.a": TopicProgress("id", {0: 3})}))
+    found = lowest(progress, [behind])
+    assert found.offsets.next_offset("s.a", 0) == 3
+    assert found.tops == progress.tops
