@@ -9,18 +9,21 @@ from tests.property.logs import Fields, Knobs, Log, Placed
 class MySqlLog(Log):
     """Binlog: a position for each rows event, and the number of the row in it."""
 
-    gtid = "3e11fa47-71ca-11e1-9e33-c80aa9429562:{}"
+    gtid = "3e11fa47-71ca-11e1-9e33-{server:012d}:{number}"
     rows_tell = True
+    moves = True
 
     def __init__(self, *, bare: bool = False) -> None:
         super().__init__(bare=bare)
-        self.file, self.pos = 999_998, 8_200
+        self.server, self.file, self.pos = 0, 999_998, 8_200
 
     def snapshot(self) -> Fields:
         return self._fields(0) | {"server_id": 0, "gtid": None, "thread": None}
 
     def place(self, transaction: Transaction, knobs: Knobs) -> Placed:
         self.number += 1
+        if knobs.moved:
+            self.server, self.file, self.pos = self.server + 1, self.file - 100, 4
         if knobs.rotate:
             self.file, self.pos = self.file + 1, 4
         self.pos += 150
@@ -35,8 +38,8 @@ class MySqlLog(Log):
 
     def _fields(self, row: int) -> Fields:
         return {
-            "server_id": 223344,
-            "gtid": self.gtid.format(self.number),
+            "server_id": 223344 + self.server,
+            "gtid": self.gtid.format(server=self.server, number=self.number),
             "file": f"binlog.{self.file:06d}",
             "pos": self.pos,
             "row": row,
@@ -48,7 +51,7 @@ class MySqlLog(Log):
 class MariaDbLog(MySqlLog):
     """All events of a transaction have one position, and `row` is not an order."""
 
-    gtid = "0-1-{}"
+    gtid = "0-{server}-{number}"
     rows_tell = False
 
     def _fields(self, row: int) -> Fields:

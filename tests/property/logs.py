@@ -23,6 +23,7 @@ class Knobs:
     group: bool = False  # Its changes share what a statement shares.
     share: bool = False  # It shares the commit SCN of the last one.
     rotate: bool = False  # It begins a new binlog file.
+    moved: bool = False  # Another server has taken over; its positions are lower.
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,8 @@ class Placed:
 
 class Log:
     """A log that only moves forward; `bare` leaves out what older versions did not send."""
+
+    moves = False  # Whether another server may take over.
 
     def __init__(self, *, bare: bool = False) -> None:
         self.bare = bare

@@ -149,6 +149,14 @@ class ReadByWholePosition(Reference):
         return super().position(message, payload | {"op": op or payload["op"]})
 
 
+class OneLogForever(Reference):
+    """Binlog positions of several servers are compared."""
+
+    def position(self, message: Message, payload: Fields) -> Position:
+        commit, rest = super().position(message, payload)
+        return commit[1:], rest
+
+
 class SnapshotByOwnLsn(Reference):
     """PostgreSQL's snapshot rows have the position (own, own), to the letter of design.md §3."""
 
@@ -201,5 +209,6 @@ MUTANTS = tuple(
         (RedeliveryWithoutKey, ("ticdc",)),
         (ChangeScnAlone, ("oracle",)),
         (CommitScnAlone, ("oracle",)),
+        (OneLogForever, ("mysql", "mariadb")),
     )
 )

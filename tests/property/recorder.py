@@ -41,6 +41,11 @@ class Modifier:
             return 0
         return min(max(0, self.number % 4 - 1), len(transaction.changes))
 
+    @property
+    def moves(self) -> bool:
+        """Whether another server takes over before the transaction."""
+        return not self.feature and self.number >= NUMBERS - 8
+
 
 @dataclass(frozen=True, slots=True)
 class Restart:
@@ -70,6 +75,7 @@ class Recorder:
         self.stand: Fields = {}
         self.framed = self.dialect.metadata
         self.shared = False
+        self.moved = False
 
     def snapshot(self, earlier: Sequence[tuple[int, Sequence[int]]], *, rows: bool) -> None:
         """The source snapshot, after transactions that nobody streamed; TiCDC has none.
@@ -95,6 +101,8 @@ class Recorder:
         altered = modifier.feature == "column" and self.database.add_column(table)
         transaction = self._transact(operations)
         knobs = self._knobs(transaction, modifier.flags, apart=not altered)
+        moved = modifier.moves and self.log.moves
+        knobs, self.moved = replace(knobs, moved=moved), self.moved or moved
         placed = self.log.place(transaction, knobs)
         drafts: list[Draft] = []
         if altered and self.dialect.ddl and placed.fields:
@@ -105,7 +113,9 @@ class Recorder:
         if modifier.feature == "restart":
             back, sent = divmod(modifier.number, 8)
             own = [unit for unit, of in enumerate(self.lives) if of == life]
-            first, lost = 0 if back == 7 else own[-1 - min(back, len(own) - 1)], modifier.flags // 4
+            # Another server's source snapshot would have its positions, and what there is then.
+            is_first = back == 7 and not self.moved
+            first, lost = 0 if is_first else own[-1 - min(back, len(own) - 1)], modifier.flags // 4
             self.restarts[own[-1]] = Restart(sent, first, lost if lost < 3 else None)
         self.states.append(transaction.state)
         self.transactions.append(transaction)

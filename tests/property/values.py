@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -52,10 +53,17 @@ def _lsns(source: Fields) -> Position:
     return tuple(_integers(lsn) for lsn in json.loads(source["sequence"]))
 
 
+def _binlog(source: Fields) -> Numbers:
+    """Choice: each server takes over once, so that the number in its GTIDs' names orders logs."""
+    server = re.search(r"([0-9]+)[:-][0-9]+$", source["gtid"] or "")
+    log = int(server[1]) if server else 0
+    return log, *_integers(source["file"].rpartition(".")[2], source["pos"])
+
+
 POSITIONS: dict[str, Callable[[Fields], Position]] = {
     "db2": lambda s: (_hex(s["commit_lsn"]), _hex(s["change_lsn"])),
-    "mariadb": lambda s: (_integers(s["file"].rpartition(".")[2], s["pos"]), ()),
-    "mysql": lambda s: (_integers(s["file"].rpartition(".")[2], s["pos"]), _integers(s["row"])),
+    "mariadb": lambda s: (_binlog(s), ()),
+    "mysql": lambda s: (_binlog(s), _integers(s["row"])),
     "oracle": lambda s: ((max(_integers(s["scn"], s["commit_scn"])),), _integers(s["txSeq"])),
     "postgresql": _lsns,
     "sqlserver": lambda s: (
