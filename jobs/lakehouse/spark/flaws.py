@@ -13,7 +13,7 @@ from lakehouse.names import quote_ident
 from lakehouse.plan.tables import TablePlan
 from lakehouse.plan.types import Column, Kind
 from lakehouse.spark.halves import is_placeholder
-from lakehouse.spark.shapes import is_mistyped, may_be_odd
+from lakehouse.spark.shapes import is_digits, is_mistyped, may_be_odd
 from lakehouse.spark.sql import literal
 from lakehouse.spark.values import token_of
 from lakehouse.spark.versions import Reading, by_version, column_by_version
@@ -77,7 +77,7 @@ def _undecodable(reading: Reading, name: str) -> str:
     if (column.type.kind, column.type.spark) == (Kind.CAST, "string"):
         return _NO_NAME
     token = token_of(reading, column)
-    lacks = f"{token} IS NOT NULL AND {_value(reading, column)} IS NULL"
+    lacks = f"{token} IS NOT NULL AND ({_value(reading, column)} IS NULL OR {is_digits(column)})"
     if reading.plan.placeholders:
         lacks += f" AND NOT {is_placeholder(token)}"
     return _named_if(lacks, reading.version.stored_name(column.name))

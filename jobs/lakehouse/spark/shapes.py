@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 
+from lakehouse.plan.row_schema import DECLARED
 from lakehouse.plan.types import Column, Kind
 from lakehouse.spark.sql import any_of, literal
 
@@ -85,6 +86,15 @@ def is_mistyped(column: Column, token: str, value: str) -> str:
     )
 
 
+def is_digits(column: Column) -> str:
+    """Whether a JSON number stands where the TOML file's type is sent as Base64.
+
+    The digits of a number may be Base64 of other bytes; a schema in the message would refuse it.
+    """
+    is_base64 = column.type.kind is Kind.DECIMAL and column.doc.startswith(DECLARED)
+    return f"coalesce({_has(column, _NUMBER)}, false)" if is_base64 else "false"
+
+
 def may_be_odd(columns: Sequence[Column], value: Callable[[Column], str]) -> str:
     """Whether a floating-point column is infinite, or was sent as text; most events have neither.
 
@@ -119,6 +129,6 @@ def _name(name: str) -> str:
 
 
 def _types(column: Column) -> str:
-    if column.doc.startswith("declared") or column.type.kind in (Kind.HASHED, Kind.REDACTED):
+    if column.doc.startswith(DECLARED) or column.type.kind in (Kind.HASHED, Kind.REDACTED):
         return _ANY
     return _OF_KIND.get(column.type.kind) or _OF_TYPE.get(column.type.spark, _ANY)
