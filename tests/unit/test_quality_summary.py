@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -14,12 +15,16 @@ from expectations import SUITES
 from lakehouse.cli import app
 from lakehouse.cli.report import without_password
 from lakehouse.config import Settings
+from lakehouse.plan.offsets import LandedOffsets, TopicProgress
+from lakehouse.plan.progress import Progress
 from lakehouse.plan.records import (
     CUTS,
+    QUARANTINE,
     RESULTS,
     RUNS,
     SCHEMA_VERSIONS,
     CutRow,
+    QuarantineRow,
     RunRow,
     SchemaVersionRow,
 )
@@ -141,6 +146,34 @@ def test_a_validation_that_failed_is_an_error(ledger: Ledger) -> None:
     assert lakehouse("report", "--source", "shop").exit_code == 2
 
 
+def test_what_waits_in_quarantine_is_reported_whichever_run_set_it_aside(ledger: Ledger) -> None:
+    validated(ledger, {})
+    landed = LandedOffsets({"shop.orders": TopicProgress("id", {0: 9})})
+    published(ledger, Progress(landed).to_json())
+    row = QuarantineRow(
+        "shop", "shop.orders", "id", 0, 3, "orders", "bad_value", "columns n", "open", "old", START
+    )
+    ledger.append(QUARANTINE, [row, replace(row, offset=4, state="applied")])
+
+    printed = lakehouse("report", "--source", "shop").output
+    assert "in quarantine: 1;" in printed
+    assert "shop.orders[0] offset 3  orders  bad_value  columns n" in printed
+    document = json.loads(lakehouse("report", "--source", "shop", "--json").output)
+    assert [each["offset"] for each in document["quarantine"]] == [3]
+
+
+@pytest.mark.parametrize("command", ["report", "tables"])
+def test_before_the_first_run_a_command_says_what_to_do(
+    ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.setenv("LAKEHOUSE_HOME", str(tmp_path / "nowhere"))
+
+    result = lakehouse(command, "--source", "shop")
+
+    assert result.exit_code == 1
+    assert "lakehouse run --source shop" in str(result.exception)
+
+
 def test_a_cut_that_nobody_validated_is_refused(ledger: Ledger) -> None:
     validated(ledger, {})
 
@@ -150,7 +183,7 @@ def test_a_cut_that_nobody_validated_is_refused(ledger: Ledger) -> None:
     assert "cut '00000009' was never validated" in str(result.exception)
 
 
-def published(ledger: Ledger) -> None:
+def published(ledger: Ledger, offsets: str = "") -> None:
     left = {ITEMS: {"cut": "00000001", "reason": "needs approval: add_column", "offsets": ""}}
     identities = {ORDERS: [None, "public", "orders"], ITEMS: [None, "public", "items"]}
     cut = CutRow(
@@ -160,7 +193,7 @@ def published(ledger: Ledger) -> None:
         run_id="run",
         recorded_at=START,
         token=2,
-        offsets="",
+        offsets=offsets,
         position="",
         transactions=1,
         tables={ORDERS: 11, ORDERS + "__state": 12, ITEMS: 13},

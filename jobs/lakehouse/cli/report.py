@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -13,13 +14,16 @@ import typer
 from lakehouse.cli.steps import Source
 from lakehouse.config import Settings, load_source
 from lakehouse.connectors import CONNECTORS
+from lakehouse.errors import StepFailed
 from lakehouse.plan.losses import Loss, LossClass
+from lakehouse.plan.records import QuarantineRow
 from lakehouse.quality.losses import column_losses
 from lakehouse.quality.report import passed_by_suite, shown
 from lakehouse.quality.summary import (
     TableState,
     ValidationSummary,
     list_tables,
+    open_quarantine,
     summarise_validation,
 )
 from lakehouse.spark.ledger import Ledger
@@ -27,6 +31,7 @@ from lakehouse.spark.ledger import Ledger
 Cut = Annotated[str | None, typer.Option("--cut", help="A cut's id. Default: the newest one.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 
+_MOST_SHOWN = 20
 # The counts of the law of conservation, in its order.
 _LAW = (
     "landed",
@@ -52,17 +57,21 @@ def register(app: typer.Typer) -> None:
 def _report(source: Source, cut: Cut = None, *, as_json: AsJson = False) -> None:
     settings = Settings.from_environment()
     load_source(source, settings)
-    summary = summarise_validation(Ledger(settings), source, cut)
+    ledger = open_ledger(settings, source)
+    summary, waiting = summarise_validation(ledger, source, cut), open_quarantine(ledger, source)
     if as_json:
-        typer.echo(json.dumps({**asdict(summary), "verdict": summary.verdict.value}, indent=1))
+        document = {**asdict(summary), "verdict": summary.verdict.value}
+        document["quarantine"] = [_message(row) for row in waiting]
+        typer.echo(json.dumps(document, indent=1))
     else:
         _print_report(summary)
+        _print_quarantine(waiting, source)
     raise typer.Exit(summary.verdict.exit_code)
 
 
 def _tables(source: Source, cut: Cut = None, *, as_json: AsJson = False) -> None:
     settings = Settings.from_environment()
-    config, ledger = load_source(source, settings), Ledger(settings)
+    config, ledger = load_source(source, settings), open_ledger(settings, source)
     states = list_tables(ledger, source, cut)
     recorded = ledger.schema_versions(source)
     losses = column_losses(recorded, source, CONNECTORS[config.connector])
@@ -74,6 +83,21 @@ def _tables(source: Source, cut: Cut = None, *, as_json: AsJson = False) -> None
     _print_columns(("source table", "silver", "state", "cut", "snapshot", "reason"), _rows(states))
     _print_losses([state.silver for state in states], losses)
     typer.echo(f"catalog: {catalog} (warehouse {settings.warehouse})")
+
+
+def open_ledger(settings: Settings, source: str) -> Ledger:
+    """The control tables, for a command that only reads them.
+
+    Raises:
+        StepFailed: There is no catalog yet.
+    """
+    file = Path(settings.catalog_uri.removeprefix("sqlite:///"))
+    if settings.catalog_uri.startswith("sqlite:///") and not file.is_file():
+        raise StepFailed(
+            f"Source {source!r}: no catalog at {file}: expected one that a run has made; do "
+            f"`lakehouse run --source {source}`, or set LAKEHOUSE_HOME to where it ran"
+        )
+    return Ledger(settings)
 
 
 def _columns(losses: Iterable[Loss]) -> list[dict[str, str]]:
@@ -133,6 +157,36 @@ def _print_report(summary: ValidationSummary) -> None:
         typer.echo(f"\nmessages: {counts}")
     if summary.report:
         typer.echo(f"report: {summary.report}")
+
+
+def _print_quarantine(waiting: Sequence[QuarantineRow], source: str) -> None:
+    """The messages that wait, whichever run set them aside."""
+    if not waiting:
+        return
+    typer.echo(f"\nin quarantine: {len(waiting)}; `lakehouse replay --source {source}` tries again")
+    rows = [
+        (
+            f"{row.topic}[{row.partition}] offset {row.offset}",
+            shown(row.table) or "-",
+            row.reason,
+            shown(row.detail),
+        )
+        for row in waiting[:_MOST_SHOWN]
+    ]
+    _print_columns(("message", "table", "reason", "detail"), rows)
+    if len(waiting) > _MOST_SHOWN:
+        typer.echo(f"… and {len(waiting) - _MOST_SHOWN} more in quality.quarantine")
+
+
+def _message(row: QuarantineRow) -> dict[str, str | int]:
+    return {
+        "topic": row.topic,
+        "partition": row.partition,
+        "offset": row.offset,
+        "table": row.table,
+        "reason": row.reason,
+        "detail": row.detail,
+    }
 
 
 def _passed(summary: ValidationSummary, table: str) -> tuple[str, str]:

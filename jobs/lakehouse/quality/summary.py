@@ -14,12 +14,16 @@ from dataclasses import dataclass
 from lakehouse.errors import StepFailed
 from lakehouse.names import RETIRED, TableIdentity
 from lakehouse.plan.handover import excluded_of, held_of, identities_of
+from lakehouse.plan.progress import Progress
 from lakehouse.plan.records import (
+    QUARANTINE,
     RESULTS,
     CutRow,
+    QuarantineRow,
     ResultRow,
     RunRow,
 )
+from lakehouse.plan.replay import open_rows
 from lakehouse.quality.judgement import Verdict
 from lakehouse.quality.report import ReportFinding, recorded_findings
 from lakehouse.spark.ledger import Ledger
@@ -98,6 +102,16 @@ def summarise_validation(ledger: Ledger, source: str, cut_id: str | None) -> Val
         findings=recorded_findings(_results(ledger, row, detail["cut_id"])),
         conservation=_conservation(runs, row.run_id),
         report=detail["report"],
+    )
+
+
+def open_quarantine(ledger: Ledger, source: str) -> tuple[QuarantineRow, ...]:
+    """The messages that cannot be applied and wait for a replay, by place; those of every run."""
+    rows = ledger.rows(QUARANTINE, source=source)
+    cut = ledger.newest_cut(source)
+    applied = Progress.from_json(cut.offsets if cut else "").offsets
+    return tuple(
+        open_rows((row for row in rows if isinstance(row, QuarantineRow)), applied).values()
     )
 
 
