@@ -16,7 +16,6 @@ from lakehouse.names import RETIRED, TableIdentity
 from lakehouse.plan.handover import excluded_of, held_of, identities_of
 from lakehouse.plan.progress import Progress
 from lakehouse.plan.records import (
-    QUARANTINE,
     RESULTS,
     CutRow,
     QuarantineRow,
@@ -107,12 +106,9 @@ def summarise_validation(ledger: Ledger, source: str, cut_id: str | None) -> Val
 
 def open_quarantine(ledger: Ledger, source: str) -> tuple[QuarantineRow, ...]:
     """The messages that cannot be applied and wait for a replay, by place; those of every run."""
-    rows = ledger.rows(QUARANTINE, source=source)
     cut = ledger.newest_cut(source)
     applied = Progress.from_json(cut.offsets if cut else "").offsets
-    return tuple(
-        open_rows((row for row in rows if isinstance(row, QuarantineRow)), applied).values()
-    )
+    return tuple(open_rows(ledger.quarantine(source), applied).values())
 
 
 def list_tables(ledger: Ledger, source: str, cut_id: str | None) -> tuple[TableState, ...]:

@@ -25,10 +25,12 @@ from lakehouse.config import Settings
 from lakehouse.plan.catalog import CATALOG, pyiceberg_properties
 from lakehouse.plan.records import (
     CUTS,
+    QUARANTINE,
     RUNS,
     SCHEMA_VERSIONS,
     ControlTable,
     CutRow,
+    QuarantineRow,
     Record,
     RunRow,
     SchemaVersionRow,
@@ -115,6 +117,11 @@ class Ledger:
         rows = self.rows(SCHEMA_VERSIONS, source=source)
         found = [row for row in rows if isinstance(row, SchemaVersionRow)]
         return tuple(sorted(found, key=lambda row: (row.recorded_at, row.offset)))
+
+    def quarantine(self, source: str) -> list[QuarantineRow]:
+        """All states of all messages that a source's runs set aside, in no order."""
+        rows = self.rows(QUARANTINE, source=source)
+        return [row for row in rows if isinstance(row, QuarantineRow)]
 
     def cuts(self, source: str) -> list[CutRow]:
         """All states of all cuts of a source, by cut id and time."""

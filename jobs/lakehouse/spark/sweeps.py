@@ -50,6 +50,8 @@ def sweep(work: Work, rows: DataFrame) -> Swept:
         return Swept(rows)
     if work.plan.sweep.blind:
         return Swept(rows, f"a source snapshot read it again: {work.plan.sweep.blind}")
+    # Each question below, and what comes after them, would decode the snapshot once more.
+    rows = rows.localCheckpoint(eager=False)
     generation = _generation(rows)
     if generation is None:
         return Swept(rows)

@@ -24,7 +24,7 @@ from lakehouse.plan.incarnations import Incarnations, Parts
 from lakehouse.plan.masks import key_fingerprint
 from lakehouse.plan.options import OptionFacts, with_options
 from lakehouse.plan.progress import Progress
-from lakehouse.plan.records import QUARANTINE, CutRow, QuarantineRow, SchemaVersionRow
+from lakehouse.plan.records import CutRow, SchemaVersionRow
 from lakehouse.plan.renames import Rename, Renames
 from lakehouse.plan.replay import open_rows
 from lakehouse.plan.sweeps import sweep_rule
@@ -120,8 +120,7 @@ def _plan(
 def _sweep(work: Applying, plan: TablePlan) -> SweepRule:
     """What a source snapshot that ends in the batch may remove of a table."""
     context = work.context
-    rows = context.ledger.rows(QUARANTINE, source=context.source.name)
-    standing = open_rows((row for row in rows if isinstance(row, QuarantineRow)), work.batch.end)
+    standing = open_rows(context.ledger.quarantine(context.source.name), work.batch.end)
     fresh = {group.topic for group in work.batch.groups if group.reason and not group.control}
     return sweep_rule(
         context.source.snapshot,

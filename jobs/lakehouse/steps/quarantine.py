@@ -104,16 +104,12 @@ def _append(
 ) -> None:
     if not found:
         return
-    source = context.source.name
-    rows = context.ledger.rows(QUARANTINE, source=source)
     topics = batch.landed.topics
     known = {
         (row.topic, row.partition, row.offset)
-        for row in rows
+        for row in context.ledger.quarantine(context.source.name)
         # A topic that was made again has other messages at the same offsets.
-        if isinstance(row, QuarantineRow)
-        and row.topic in topics
-        and row.topic_id == topics[row.topic].topic_id
+        if row.topic in topics and row.topic_id == topics[row.topic].topic_id
     }
     fresh = {place: entry for place, entry in found.items() if place not in known}
     context.ledger.append(QUARANTINE, list(_rows(context, batch, fresh)))

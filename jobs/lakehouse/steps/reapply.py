@@ -87,9 +87,8 @@ def settle(context: StepContext, cut: CutRow) -> int:
 
 
 def _open(context: StepContext, cut: CutRow | None) -> dict[Place, QuarantineRow]:
-    rows = context.ledger.rows(QUARANTINE, source=context.source.name)
     applied = Progress.from_json(cut.offsets if cut else "").offsets
-    return open_rows((row for row in rows if isinstance(row, QuarantineRow)), applied)
+    return open_rows(context.ledger.quarantine(context.source.name), applied)
 
 
 def _opened(
