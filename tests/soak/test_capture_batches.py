@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import platform
 import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 
 import pytest
@@ -21,26 +22,39 @@ MOST = int(os.environ.get("LAKEHOUSE_SOAK_BATCHES", "100000"))
 
 @pytest.mark.timeout(0)
 def test_every_archive_ends_the_same_in_batches_of_every_size(spark, settings, captures, tmp_path):
-    started, runs, broken = time.monotonic(), 0, []
-    cases = capture_cases(captures)
-    for connector, folder in cases:
-        capture = Capture(connector, folder)
-        messages = read_archive(folder)
-        messages.sort(key=lambda message: (message.timestamp_ms, message.topic, message.offset))
-        for size in sizes(len(messages)):
-            case = Case(spark, settings, tmp_path, capture, f"_by_{size}")
-            for end in range(size, len(messages) + 1, size):
-                archive = write_archive(tmp_path / f"{case.source.name}_{end}", messages[:end])
-                for _ in range(2):
-                    case.run(archive)
-                    runs += 1
-            broken += [f"{case.source.name}: {what}" for what in differences(case)]
+    started = time.monotonic()
+    cases = [
+        (Capture(connector, folder), size)
+        for connector, folder in capture_cases(captures)
+        for size in sizes(len(read_archive(folder)))
+    ]
+
+    def run(case: tuple[Capture, int]) -> tuple[int, list[str]]:
+        capture, size = case
+        return in_batches(Case(spark, settings, tmp_path, capture, f"_by_{size}"), size)
+
+    # A run waits for its driver most of the time.
+    with ThreadPoolExecutor(2) as pool:
+        found = list(pool.map(run, cases))
+    runs, broken = sum(count for count, _ in found), [what for _, bad in found for what in bad]
     print(
         f"\n{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, {platform.node()}, {os.cpu_count()} cores: "
-        f"{len(cases)} archives, {runs} runs, at most {MOST} batches, "
+        f"{len(cases)} archives and sizes, {runs} runs, at most {MOST} batches, "
         f"{time.monotonic() - started:.0f} s, {len(broken)} differences"
     )
     assert broken == []
+
+
+def in_batches(case: Case, size: int) -> tuple[int, list[str]]:
+    """How many runs it took, and what is not as expected at the end."""
+    messages = read_archive(case.capture.folder)
+    messages.sort(key=lambda message: (message.timestamp_ms, message.topic, message.offset))
+    ends = range(size, len(messages) + 1, size)
+    for end in ends:
+        archive = write_archive(case.runs.folder / f"{case.source.name}_{end}", messages[:end])
+        for _ in range(2):
+            case.run(archive)
+    return 2 * len(ends), [f"{case.source.name}: {what}" for what in differences(case)]
 
 
 def sizes(count: int) -> list[int]:

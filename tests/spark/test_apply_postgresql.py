@@ -197,3 +197,23 @@ def test_unreadable_messages_are_quarantined_and_the_rest_is_published(
     rows = runs.context().ledger.rows(QUARANTINE, source="pgbad")
     reasons = [row.reason for row in sorted(rows, key=lambda row: row.offset)]
     assert reasons == [*bad.values(), "bad_key", "bad_value"]
+
+
+def test_a_snapshot_after_a_lost_slot_is_newer_than_a_restarts_first_transaction(
+    spark, settings, tmp_path
+):
+    """Such a transaction has no commit position, and what stands in for it is as high as can be."""
+    runs, connector = open_runs(spark, settings, tmp_path, "gap"), Postgres("gap")
+    columns = [column("id", "int32", optional=False), column("name", "string")]
+    known, at_once = Table("known", columns), Table("at_once", columns)
+    connector.transact((known, "c", None, {"id": 1, "name": "a"}))
+    runs.run(connector)
+    connector.last_commit = None
+    connector.transact((at_once, "c", None, {"id": 1, "name": "a"}))
+    connector.lsn += 1000
+    for table in (known, at_once):
+        connector.snapshot(table, [{"id": 1, "name": "changed unseen"}])
+    connector.transact((known, "c", None, {"id": 2, "name": "b"}))
+    runs.run(connector)
+    assert runs.rows("known", "id", "name") == [(1, "changed unseen"), (2, "b")]
+    assert runs.rows("at_once", "id", "name") == [(1, "changed unseen")]

@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 
 from lakehouse.config import parse_source
 from lakehouse.plan.epochs import Epoch
-from lakehouse.spark.epochs import epoch_of, in_epoch
+from lakehouse.spark.epochs import epoch_of, log_of
 from tests.support.binlog import MariaDb, MySql, create, update
 from tests.support.failover import EXPECTED, OTHER, ROW, epochs, findings, life, open_source
 from tests.support.runs import Runs, laws_hold
@@ -38,7 +38,7 @@ def test_positions_order_by_epoch_first(spark: SparkSession):
     events = spark.createDataFrame(
         rows, "topic string, partition int, offset long, gtid string, log string, epoch int"
     )
-    placed = events.selectExpr("*", f"{in_epoch('log', logs, 'gtid')} AS position")
+    placed = events.selectExpr("*", f"concat({log_of(logs, 'gtid')}, log) AS position")
     found = placed.selectExpr("epoch", f"{epoch_of('position')} AS found", "position").collect()
     assert [row["found"] for row in found] == [row["epoch"] for row in found]
     texts = [row["position"] for row in found if row["position"]]

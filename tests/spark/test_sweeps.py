@@ -105,3 +105,29 @@ def test_ghosts_stay_with_a_finding_where_a_snapshot_may_be_filtered(spark, sett
     assert [n for (n,) in runs.rows("orders", "id")] == list(IDS)
     [told] = findings(applied, "orders")
     assert all(part in told for part in ("1 rows", "snapshot.complete", '["7"]'))
+
+
+def test_a_snapshot_over_several_runs_sweeps_at_its_end(spark, settings, tmp_path):
+    all_of_one = COMPLETE + "max_sweep = 1.0\n"
+    runs, connector = open_source(spark, settings, tmp_path, "swept_late", all_of_one)
+    table, alone = orders(), orders("alone")
+    connector.snapshot(table, rows(*range(1, 11)), end=False)
+    connector.snapshot(alone, rows(1, 2))
+    run(runs, connector)
+    connector.snapshot(table, rows(*range(11, 21)), begin=False)
+    connector.transact((table, "u", None, {"id": 7, "name": "late"}))
+    assert findings(run(runs, connector), "orders") == []
+
+    # 7 and 17 were deleted while nothing was captured, and of `alone` one of two rows.
+    connector.lsn += 100
+    connector.snapshot(table, rows(*(n for n in range(1, 11) if n != 7), name="b"), end=False)
+    assert findings(run(runs, connector), "orders") == []
+    assert (7, "late") in runs.rows("orders", "id", "name")
+    connector.snapshot(table, rows(*(n for n in range(11, 21) if n != 17), name="b"), begin=False)
+    connector.snapshot(alone, rows(2, name="b"))
+    connector.transact((table, "c", None, {"id": 17, "name": "new"}))
+    [told] = findings(run(runs, connector), "orders")
+    expected = [(n, "new" if n == 17 else "b") for n in IDS if n != 7]
+    assert runs.rows("orders", "id", "name") == expected
+    assert runs.rows("alone", "id", "name") == [(2, "b")]
+    assert all(part in told for part in ("2 rows", "went", '["7"]', '["17"]'))

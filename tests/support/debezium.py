@@ -61,14 +61,16 @@ class Postgres:
     messages: list[dict[str, object]] = field(default_factory=list)
     _offsets: dict[tuple[str, int], int] = field(default_factory=dict)
 
-    def snapshot(self, table: Table, rows: Sequence[Row], *, end: bool = True) -> None:
+    def snapshot(
+        self, table: Table, rows: Sequence[Row], *, begin: bool = True, end: bool = True
+    ) -> None:
         """Read events of a source snapshot, at the start or ad hoc while the stream waits.
 
-        Without an `end` it was interrupted.
+        Without an `end` it was interrupted, or goes on in a call that does not `begin` one.
         """
         for index, row in enumerate(rows):
             is_last = end and index == len(rows) - 1
-            first = "true" if index else "first_in_data_collection"
+            first = "true" if index or not begin else "first_in_data_collection"
             marker = "last_in_data_collection" if is_last else first
             source = self._source(table, marker, [None, str(self.lsn)])
             self._send(table, "r", None, row, source, None)

@@ -30,6 +30,7 @@ connector      = "mysql"
 topic_prefix   = "shop"
 control_tables = ["shop.debezium_signal"]
 epoch          = "gtid"
+new_logs       = [2026-02-01T00:00:00Z, 2026-03-01T00:00:00Z]
 
 [schedule]
 interval  = "0 3 * * 1-5"

@@ -10,8 +10,8 @@ from lakehouse.errors import ConfigError
 FILE = "sources/inventory.toml"
 HEAD = 'connector = "postgresql"\ntopic_prefix = "inventory"\n'
 KEYS = (
-    "connector, control_tables, cuts, epoch, kafka, rebuild, schedule, schema_changes, snapshot, "
-    "tables, topic_prefix, transactions"
+    "connector, control_tables, cuts, epoch, kafka, new_logs, rebuild, schedule, schema_changes, "
+    "snapshot, tables, topic_prefix, transactions"
 )
 
 # What follows the first two lines of the file, and the line that the error has for it.
@@ -122,6 +122,13 @@ WRONG_VALUES = {
     "epoch": (
         'epoch = "gtid"',
         "epoch: 'gtid': expected 'manual' for postgresql, which sends no GTIDs",
+    ),
+    "new logs in no order": (
+        "new_logs = [2026-03-01T00:00:00Z, 2026-02-01T00:00:00Z]",
+        (
+            "new_logs: 2026-03-01T00:00:00+00:00, 2026-02-01T00:00:00+00:00: expected each later "
+            "than the one before"
+        ),
     ),
     "table with too few parts": (
         "[tables.orders]",

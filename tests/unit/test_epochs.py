@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from lakehouse.plan.epochs import Epoch, Top, epochs_from_json, epochs_to_json
+from lakehouse.plan.epochs import (
+    Epoch,
+    High,
+    Top,
+    epochs_from_json,
+    epochs_to_json,
+    unrecorded,
+)
 from lakehouse.plan.offsets import LandedOffsets, TopicProgress
 from lakehouse.plan.progress import Progress, lowest
 
@@ -10,6 +17,7 @@ SERVER = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
 EPOCHS = (
     Epoch({("s.a", 0): 7, ("s.a", 1): 9, ("s.b", 0): 0}, {SERVER: ((1, 5), (7, 7))}),
     Epoch({("s.a", 0): 20}, {SERVER: ((1, 9),), "0-12": ((3, 4),)}),
+    Epoch(confirmed_ms=1_700_000_000_123),
 )
 LANDED = LandedOffsets({"s.a": TopicProgress("id", {0: 25, 1: 9})})
 
@@ -31,7 +39,8 @@ def test_equal_epochs_are_equal_text():
 
 def test_the_newest_event_of_each_topic_partition_survives_the_cut():
     tops = {("s.a", 0): Top("0000000009.1", f"{SERVER}:9"), ("s.a", 1): Top("~000001|01.2")}
-    progress = Progress(LANDED, tops=tops)
+    highs = {("s.a", 0): High("", 7), ("s.a", 1): High("~000001|", 12)}
+    progress = Progress(LANDED, highs, tops)
     assert Progress.from_json(progress.to_json()) == progress
 
 
@@ -41,3 +50,9 @@ def test_a_table_that_stays_behind_does_not_lower_what_was_seen():
     found = lowest(progress, [behind])
     assert found.offsets.next_offset("s.a", 0) == 3
     assert found.tops == progress.tops
+
+
+def test_a_log_is_confirmed_once():
+    assert unrecorded((), [5, 7]) == (Epoch(confirmed_ms=5), Epoch(confirmed_ms=7))
+    assert unrecorded((*EPOCHS, Epoch(confirmed_ms=5)), [5, 7]) == (Epoch(confirmed_ms=7),)
+    assert unrecorded(EPOCHS, []) == ()

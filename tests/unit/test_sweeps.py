@@ -52,4 +52,5 @@ def test_the_newest_snapshot_that_ends_counts(markers, expected):
         Marker(offset, f"{name}_in_data_collection", "", "one", 0, None)
         for offset, name in enumerate(markers.split())
     )
-    assert (found and (found.start, found.end.offset)) == expected
+    starts = found and found.start and found.start.offset
+    assert (found and (starts, found.end.offset)) == expected

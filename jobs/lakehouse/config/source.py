@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import AwareDatetime, Field, model_validator
 
 from lakehouse.config.fields import (
     ConnectorName,
@@ -44,6 +44,8 @@ class SourceConfig(Section):
         name: The TOML file's name without its ending.
         longer_prefixes: Topic prefixes of other sources that start with this one's and a dot.
         accept_loss: Topics whose lost or mixed-up offsets a person has accepted for this run.
+        new_logs: Where a person has confirmed that the source goes on with another log: what Kafka
+            has from each time on is newer than all before.
         tables: By the text of the key; `table_options` finds one by identity.
     """
 
@@ -54,6 +56,10 @@ class SourceConfig(Section):
     accept_loss: tuple[str, ...] = ()
     control_tables: Tables = ()
     epoch: Annotated[Literal["manual", "gtid"], Field(description='"manual" or "gtid"')]
+    new_logs: Annotated[
+        tuple[AwareDatetime, ...],
+        Field(description="a list of rising times with their zone such as [2026-01-01T00:00:00Z]"),
+    ] = ()
     schedule: ScheduleConfig
     kafka: KafkaConfig
     schema_changes: SchemaChangesConfig
@@ -71,6 +77,9 @@ class SourceConfig(Section):
             raise ValueError(
                 f"epoch: 'gtid': expected 'manual' for {self.connector}, which sends no GTIDs"
             )
+        if list(self.new_logs) != sorted(set(self.new_logs)):
+            times = ", ".join(time.isoformat() for time in self.new_logs)
+            raise ValueError(f"new_logs: {times}: expected each later than the one before")
         named: dict[str, str] = {}
         seen: dict[TableIdentity, str] = {}
         for key, options in self.tables.items():

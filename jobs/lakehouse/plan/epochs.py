@@ -45,6 +45,18 @@ class Top:
         return found[1] if found else ""
 
 
+@dataclass(frozen=True, order=True, slots=True)
+class High:
+    """The highest position number of a topic partition, in the newest of its logs.
+
+    Attributes:
+        log: As `spark.epochs.log_of` gives it; empty for the first log.
+    """
+
+    log: str
+    number: int
+
+
 @dataclass(frozen=True, slots=True)
 class Epoch:
     """Where a new log begins. The first log of a source needs none of these.
@@ -52,15 +64,21 @@ class Epoch:
     Attributes:
         starts: Topic partition → first offset of the new log; 0 for one that is not named.
         known: Server → closed intervals of the numbers of its GTIDs that the older logs had.
+        confirmed_ms: Where a person has confirmed it: messages that Kafka has from this time on
+            are of the new log, in milliseconds since 1970; None for one that its GTIDs tell.
     """
 
-    starts: Mapping[tuple[str, int], int]
+    starts: Mapping[tuple[str, int], int] = field(default_factory=dict)
     known: Gtids = field(default_factory=dict)
+    confirmed_ms: int | None = None
 
 
 def epochs_to_json(epochs: Iterable[Epoch]) -> str:
     """As JSON text, empty for none; keys are sorted: equal epochs give equal text."""
-    entries = [{"starts": _by_topic(epoch), "known": dict(epoch.known)} for epoch in epochs]
+    entries = [
+        {"starts": _by_topic(epoch), "known": dict(epoch.known), "confirmed_ms": epoch.confirmed_ms}
+        for epoch in epochs
+    ]
     return json.dumps(entries, sort_keys=True, separators=(",", ":")) if entries else ""
 
 
@@ -77,9 +95,16 @@ def epochs_from_json(text: str) -> tuple[Epoch, ...]:
                 server: tuple((low, high) for low, high in intervals)
                 for server, intervals in entry["known"].items()
             },
+            entry.get("confirmed_ms"),
         )
         for entry in json.loads(text or "[]")
     )
+
+
+def unrecorded(epochs: Iterable[Epoch], times_ms: Iterable[int]) -> tuple[Epoch, ...]:
+    """The logs that a person has confirmed and no cut has yet, oldest first."""
+    recorded = {epoch.confirmed_ms for epoch in epochs}
+    return tuple(Epoch(confirmed_ms=time) for time in sorted(times_ms) if time not in recorded)
 
 
 def _by_topic(epoch: Epoch) -> dict[str, dict[str, int]]:

@@ -3,7 +3,8 @@
 In and out: the JSON text of `quality.cuts.offsets`. It has the form of the landed offsets, with
 more members per topic: `high`, the highest position number seen in each topic partition, which
 stands in where a connector sends no commit position (`design.md` §3, PostgreSQL); `top`, the
-highest position and its GTID, below which a new log may begin (MySQL, MariaDB).
+highest position and its GTID, below which a new log may begin (MySQL, MariaDB) and at which a
+source snapshot reads (PostgreSQL).
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from lakehouse.plan.epochs import Top
+from lakehouse.plan.epochs import High, Top
 from lakehouse.plan.offsets import LandedOffsets, TopicProgress
 
 
@@ -22,12 +23,12 @@ class Progress:
 
     Attributes:
         offsets: Topic partition → first offset that is not applied.
-        highs: (topic, topic partition) → highest position number in what is applied.
+        highs: (topic, topic partition) → highest position number in what is applied of its log.
         tops: (topic, topic partition) → its newest streamed event in what is applied.
     """
 
     offsets: LandedOffsets = field(default_factory=LandedOffsets)
-    highs: Mapping[tuple[str, int], int] = field(default_factory=dict)
+    highs: Mapping[tuple[str, int], High] = field(default_factory=dict)
     tops: Mapping[tuple[str, int], Top] = field(default_factory=dict)
 
     def next_offset(self, topic: str, partition: int) -> int:
@@ -38,7 +39,8 @@ class Progress:
         """As JSON text, keys sorted: equal progress gives equal text."""
         topics = json.loads(self.offsets.to_json())
         tops = {place: (top.position, top.gtid) for place, top in self.tops.items()}
-        for member, values in (("high", self.highs), ("top", tops)):
+        highs = {p: (h.log, h.number) if h.log else h.number for p, h in self.highs.items()}
+        for member, values in (("high", highs), ("top", tops)):
             for (topic, partition), value in values.items():
                 entry = topics.setdefault(topic, {"id": "", "partitions": {}})
                 entry.setdefault(member, {})[str(partition)] = value
@@ -51,7 +53,7 @@ class Progress:
             return Progress()
         topics = json.loads(text).items()
         highs = {
-            (topic, int(partition)): int(high)
+            (topic, int(partition)): High(*high) if isinstance(high, list) else High("", high)
             for topic, entry in topics
             for partition, high in entry.get("high", {}).items()
         }

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from lakehouse.config import SnapshotConfig
 from lakehouse.plan.offsets import LandedOffsets
-from lakehouse.plan.tables import SweepRule
+from lakehouse.plan.tables import Beginning, SweepRule
 
 STARTS = ("first", "first_in_data_collection")
 ENDS = ("last", "last_in_data_collection")
@@ -34,12 +34,14 @@ class Generation:
     """What one source snapshot reads of a table.
 
     Attributes:
-        start: Its first offset; None where it is not in the batch.
+        start: Where it begins; None where no event of the batch says so.
         end: Its last event.
+        after: Offset of the last event of the one before it; -1 where that is not in the batch.
     """
 
-    start: int | None
+    start: Beginning | None
     end: Marker
+    after: int = -1
 
 
 def newest_generation(markers: Iterable[Marker]) -> Generation | None:
@@ -48,12 +50,14 @@ def newest_generation(markers: Iterable[Marker]) -> Generation | None:
     Args:
         markers: Those of one topic partition, in any order.
     """
-    start, found = None, None
+    start: Beginning | None = None
+    found: Generation | None = None
     for marker in sorted(markers, key=lambda marker: marker.offset):
         if marker.snapshot in STARTS:
-            start = marker.offset
+            start = Beginning(marker.offset, marker.position)
         else:
-            start, found = None, Generation(start, marker)
+            after = found.end.offset if found else -1
+            start, found = None, Generation(start, marker, after)
     return found
 
 

@@ -52,6 +52,19 @@ class Version:
 
 
 @dataclass(frozen=True, slots=True)
+class Beginning:
+    """Where a source snapshot begins to read a table.
+
+    Attributes:
+        offset: Of its first event.
+        position: That of what it reads; empty where what came before it gives it the place.
+    """
+
+    offset: int
+    position: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class SweepRule:
     """What a repeated source snapshot may remove of a table.
 
@@ -59,11 +72,15 @@ class SweepRule:
         blind: Why nothing can be told of what it did not read; empty where it can.
         refused: Why it may remove nothing; empty where it may.
         share: Of the table's rows, how many it may remove at most: 0 to 1.
+        begun: The one that had begun before the batch; None for none.
+        ended: Whether the newest one before the batch had ended.
     """
 
     blind: str = ""
     refused: str = ""
     share: float = 0.0
+    begun: Beginning | None = None
+    ended: bool = False
 
 
 @dataclass(frozen=True, slots=True)

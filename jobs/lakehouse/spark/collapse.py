@@ -16,6 +16,8 @@ from lakehouse.plan.tables import TablePlan
 from lakehouse.spark.sql import literal
 
 NEW, SUPERSEDED, QUARANTINED = "new", "superseded", "quarantined"
+# Superseded too: it stands behind what is newer, and never came before.
+OUTDATED = "outdated"
 _LAST_IMAGE = (
     f"max_by(image, struct(position, offset, half)) FILTER (WHERE op != {literal(DELETE)})"
 )
@@ -43,8 +45,12 @@ def judge_events(rows: DataFrame, stored: DataFrame, barrier: str, *, is_bag: bo
     nth = f"row_number() OVER (PARTITION BY {same} ORDER BY offset)"
     again = f"(op != {literal(READ)} AND {nth} > 1)" if is_bag else f"{nth} > 1"
     is_older = f"coalesce(redelivered OR {older} OR ({repeats}) OR {again}, false)"
+    falls = f"{follows} AND offset > stored_at.offset AND position < stored_position"
+    explained = f"redelivered OR {again} OR op = {literal(READ)} OR position <= {literal(barrier)}"
+    is_outdated = "false" if is_bag else f"{falls} AND NOT ({explained})"
     verdict = (
         f"CASE WHEN reason IS NOT NULL THEN {literal(QUARANTINED)} "
+        f"WHEN {is_outdated} THEN {literal(OUTDATED)} "
         f"WHEN {is_older} THEN {literal(SUPERSEDED)} ELSE {literal(NEW)} END AS verdict"
     )
     return rows.join(stored, "row_key", "left").selectExpr(

@@ -22,7 +22,7 @@ from lakehouse.plan.epochs import Epoch
 from lakehouse.plan.offsets import LandedOffsets
 from lakehouse.plan.progress import Progress
 from lakehouse.spark import placing, positions
-from lakehouse.spark.epochs import in_epoch
+from lakehouse.spark.epochs import confirmed_log, log_of
 from lakehouse.spark.reasons import IDENTITY, MAX_VALUE_BYTES, judge, symptoms
 from lakehouse.spark.sql import any_of, in_partition
 from lakehouse.spark.tables import full_name
@@ -67,7 +67,7 @@ def parse(
     Returns:
         `topic, partition, offset, topic_id, landed_at, key, value_null, role, reason, control, op,
         is_schema_change, database, schema_name, table_name, incarnation, renamed, collection,
-        snapshot, position, running, unplaced, high, transaction, total_order, fingerprint,
+        snapshot, log, position, running, unplaced, high, transaction, total_order, fingerprint,
         key_fields, key_tokens, has_placeholder, minus_zero, has_schema, payload, source_ts_ms,
         gtid, source_transaction, source_lsn`.
     """
@@ -76,6 +76,7 @@ def parse(
         "topic",
         "partition",
         "offset",
+        "timestamp",
         "topic_id",
         "landed_at",
         "key",
@@ -109,9 +110,7 @@ def parse(
     )
     identified = _identified(_with_operation(fields, connector), source, topics)
     placed = _place(identified, connector)
-    if epochs:
-        placed = placed.withColumn("position", F.expr(in_epoch("position", epochs, "s.gtid")))
-    return judge(placed, source, connector)
+    return judge(_in_logs(placed, epochs), source, connector)
 
 
 def _with_operation(fields: DataFrame, connector: Connector) -> DataFrame:
@@ -168,6 +167,20 @@ def _place(fields: DataFrame, connector: Connector) -> DataFrame:
         F.col("t.total_order").try_cast("bigint").alias("total_order"),
         F.to_json(F.array_sort(F.map_keys("key_tokens"))).alias("key_fields"),
         F.col("s.ts_ms").try_cast("bigint").alias("source_ts_ms"),
+    )
+
+
+def _in_logs(placed: DataFrame, epochs: Sequence[Epoch]) -> DataFrame:
+    """With `log`, and what each log counts anew behind what older ones counted."""
+    if not epochs:
+        return placed.withColumn("log", F.lit(""))
+    with_log = placed.withColumn("log", F.expr(log_of(epochs, "s.gtid")))
+    mine = F.expr(confirmed_log(epochs))
+    return with_log.withColumns(
+        {
+            "position": F.concat("log", "position"),
+            "transaction": F.concat(mine, "transaction"),
+        }
     )
 
 

@@ -1,12 +1,13 @@
 """The epoch of a message, and the text that puts positions of later epochs behind earlier ones.
 
-In: the epochs of a source, a message's place and GTID. Out: Spark SQL. Position text begins with
-its epoch from the second one on, so that comparing text compares (epoch, position).
+In: the epochs of a source, a message's place, time and GTID. Out: Spark SQL. Position text begins
+with its epoch from the second one on, so that comparing text compares (epoch, position).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from operator import itemgetter
 
 from lakehouse.plan.epochs import GTID, Epoch, Gtids, Interval
 from lakehouse.spark.sql import in_partition, literal
@@ -16,20 +17,25 @@ _MARK, _END = "~", "|"
 _WIDTH = 6
 
 
-def in_epoch(position: str, epochs: Sequence[Epoch], gtid: str) -> str:
-    """The position with the epoch of its event.
+def log_of(epochs: Sequence[Epoch], gtid: str) -> str:
+    """The text that puts what a message says behind all that older logs said.
 
     Args:
-        position: Of the event in its log.
         epochs: Those of the source.
-        gtid: Of the event; NULL for none.
+        gtid: Of the message; NULL for none.
     """
-    cases = [
-        f"WHEN {_has_begun(epoch)} AND NOT ({is_known(epoch.known, gtid)}) "
-        f"THEN concat({literal(_prefix(number))}, {position})"
-        for number, epoch in reversed(list(enumerate(epochs, 1)))
-    ]
-    return f"CASE {' '.join(cases)} ELSE {position} END" if cases else position
+    return _log(dict(enumerate(epochs, 1)), gtid)
+
+
+def confirmed_log(epochs: Sequence[Epoch]) -> str:
+    """The same where only logs count that a person has confirmed."""
+    found = {n: e for n, e in enumerate(epochs, 1) if e.confirmed_ms is not None}
+    return _log(found, "CAST(NULL AS string)")
+
+
+def log_in(position: str) -> str:
+    """The text of `log_of` that a position begins with."""
+    return position[: position.index(_END) + 1] if position.startswith(_MARK) else ""
 
 
 def epoch_of(position: str) -> str:
@@ -57,6 +63,15 @@ def number_of(gtid: str) -> str:
     return f"try_cast(regexp_extract({gtid}, r{literal(GTID)}, 2) AS bigint)"
 
 
+def _log(epochs: Mapping[int, Epoch], gtid: str) -> str:
+    cases = [
+        f"WHEN {_has_begun(epoch)} AND NOT ({is_known(epoch.known, gtid)}) "
+        f"THEN {literal(_prefix(number))}"
+        for number, epoch in sorted(epochs.items(), key=itemgetter(0), reverse=True)
+    ]
+    return f"CASE {' '.join(cases)} ELSE '' END" if cases else "''"
+
+
 def _prefix(number: int) -> str:
     return f"{_MARK}{number:0{_WIDTH}d}{_END}"
 
@@ -66,6 +81,8 @@ def _structs(intervals: Sequence[Interval]) -> str:
 
 
 def _has_begun(epoch: Epoch) -> str:
+    if epoch.confirmed_ms is not None:
+        return f"timestamp >= timestamp_millis({epoch.confirmed_ms})"
     starts = " ".join(
         f"WHEN {in_partition(place)} THEN {start}" for place, start in sorted(epoch.starts.items())
     )

@@ -127,7 +127,8 @@ def _findings(fallen: DataFrame) -> tuple[str, ...]:
     return tuple(
         f"{row['topic']}[{row['partition']}]: from offset {row['offset']} on, at the position "
         f"{row['position']}, events are below {row['top']} and no GTID tells a new log: they count "
-        "as older than what is above; if the source has a new log, read its tables again "
-        "(incremental snapshot)"
+        "as older than what is above; if the source has a new log, give "
+        "the time from which on it is captured as new_logs in the TOML file, and read its tables "
+        "again with an incremental snapshot"
         for row in rows
     )

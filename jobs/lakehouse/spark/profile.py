@@ -23,9 +23,9 @@ from lakehouse.plan.masks import masked_schema
 from lakehouse.plan.row_schema import RowSchema, proven_schema, read_schema
 from lakehouse.plan.sweeps import ENDS, STARTS
 from lakehouse.plan.types import Schema
+from lakehouse.spark.generations import begins_or_ends
 from lakehouse.spark.redelivery import suspect
 from lakehouse.spark.sql import any_of, in_partition, literal
-from lakehouse.spark.sweeps import begins_or_ends
 
 Schemas: TypeAlias = Mapping[TableIdentity, Mapping[int, RowSchema]]
 

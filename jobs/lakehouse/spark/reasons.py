@@ -80,6 +80,7 @@ def judge(rows: DataFrame, source: SourceConfig, connector: Connector) -> DataFr
         "false AS renamed",
         "collection",
         "snapshot",
+        "log",
         "position",
         "running",
         "unplaced",

@@ -5,11 +5,13 @@ they carry no commit position because they are of the first transaction after a 
 (PostgreSQL; `running`). Out: the same rows, each with a position, and `redelivered` set where the
 same event stands at a lower offset of the topic partition (`design.md` §3). For a running event
 the highest number streamed before it in the topic partition, at least its own, stands in for the
-commit part; for a read event (`unplaced`) that number is all of its position.
+commit part; a read event (`unplaced`) stands where the newest event stands that was streamed before
+it, and comes after that.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import reduce
 
 import pyspark.sql.functions as F
@@ -18,7 +20,9 @@ from pyspark.sql import Column, DataFrame, Window
 from lakehouse.config import TopicRole
 from lakehouse.connectors import Connector
 from lakehouse.plan.progress import Progress
+from lakehouse.plan.tables import TopicPartition
 from lakehouse.spark import positions
+from lakehouse.spark.epochs import log_in
 from lakehouse.spark.sql import in_partition, literal
 
 _PLACE = ("topic", "partition")
@@ -84,24 +88,28 @@ def place(envelopes: DataFrame, progress: Progress, connector: Connector) -> Dat
 
     Args:
         envelopes: The batch.
-        progress: Has the highest numbers before the batch.
+        progress: Has the highest numbers and the newest events before the batch.
         connector: Its position fields.
     """
     before = (
-        Window.partitionBy(*_PLACE).orderBy("offset").rowsBetween(Window.unboundedPreceding, -1)
+        Window.partitionBy(*_PLACE, "log")
+        .orderBy("offset")
+        .rowsBetween(Window.unboundedPreceding, -1)
     )
-    seen = F.greatest(F.max("high").over(before), _carried(progress), F.col("high"))
+    highs = _carried({p: (h.log, f"{h.number}") for p, h in progress.highs.items()})
+    seen = F.greatest(F.max("high").over(before), highs.cast("decimal(38,0)"), F.col("high"))
     first, second = connector.position
     commit = positions.fixed_width(seen.cast("decimal(38,0)").cast("string"), first)
     own = positions.fixed_width(F.col("high").cast("decimal(38,0)").cast("string"), second)
-    running = positions.join([commit, own])
-    read = positions.join([F.coalesce(commit, positions.lowest(first)), positions.lowest(second)])
-    return envelopes.withColumn(
-        "position",
-        F.when(F.col("running"), running)
-        .when(F.col("unplaced") & F.col("position").isNotNull(), read)
-        .otherwise(F.col("position")),
+    running = F.concat("log", positions.join([commit, own]))
+    placed = envelopes.withColumn(
+        "position", F.when(F.col("running"), running).otherwise(F.col("position"))
     )
+    tops = _carried({p: (log_in(t.position), t.position) for p, t in progress.tops.items()})
+    streamed = F.max(F.when(F.col("high").isNotNull(), F.col("position"))).over(before)
+    unplaced = F.col("unplaced") & F.col("position").isNotNull()
+    read = F.greatest(streamed, tops, F.col("position"))
+    return placed.withColumn("position", F.when(unplaced, read).otherwise(F.col("position")))
 
 
 def _identity(connector: Connector) -> tuple[str, ...]:
@@ -110,7 +118,7 @@ def _identity(connector: Connector) -> tuple[str, ...]:
     A position that may be stood in for is none; the change's own number is unique there.
     """
     if connector.commit_may_be_null:
-        return ("key", "op", "source_transaction", "source_lsn")
+        return ("key", "op", "log", "source_transaction", "source_lsn")
     return ("key", "op", "total_order", "image")
 
 
@@ -133,8 +141,14 @@ def _events(envelopes: DataFrame, connector: Connector) -> DataFrame:
     return with_image.select(*_PLACE, "offset", *names)
 
 
-def _carried(progress: Progress) -> Column:
+def _carried(known: Mapping[TopicPartition, tuple[str, str]]) -> Column:
+    """What is known of a message's topic partition from before the batch, of the same log.
+
+    Args:
+        known: Topic partition → the log, and what is known.
+    """
     cases = " ".join(
-        f"WHEN {in_partition(place)} THEN '{high}'" for place, high in progress.highs.items()
+        f"WHEN {in_partition(place)} AND log = {literal(log)} THEN {literal(text)}"
+        for place, (log, text) in known.items()
     )
-    return F.expr(f"CAST({f'CASE {cases} END' if cases else 'NULL'} AS decimal(38,0))")
+    return F.expr(f"CASE {cases} END" if cases else "CAST(NULL AS string)")

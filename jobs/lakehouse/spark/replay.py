@@ -110,7 +110,7 @@ def _placed(
     places = sorted({(row["topic"], row["partition"]) for row in rows})
     if connector.commit_may_be_null and any(row["running"] or row["unplaced"] for row in rows):
         whole = earlier(spark, source, since).where(any_of(map(in_partition, places)))
-        needed = whole.select(*_COORDINATES, "position", "running", "unplaced", "high")
+        needed = whole.select(*_COORDINATES, "log", "position", "running", "unplaced", "high")
         found = place(needed, Progress(), connector).select(*_COORDINATES, "position")
         parsed = parsed.drop("position").join(found, list(_COORDINATES), "left")
         parsed = parsed.localCheckpoint(eager=False)

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
 import pyspark.sql.functions as F
 from pyspark.sql import DataFrame, SparkSession
 
 from lakehouse.config import SourceConfig
 from lakehouse.connectors import CONNECTORS
-from lakehouse.plan.epochs import Epoch, epochs_from_json
+from lakehouse.errors import StepFailed
+from lakehouse.plan.epochs import Epoch, epochs_from_json, unrecorded
 from lakehouse.plan.handover import start_of_batch
 from lakehouse.plan.incarnations import Incarnations
 from lakehouse.plan.offsets import LandedOffsets
@@ -54,13 +56,49 @@ class Since:
         )
 
 
-def since_cut(cut: CutRow | None, incarnations: Incarnations) -> Since:
-    """What is known before the batch that follows a cut, or before the first one."""
+def since_cut(
+    spark: SparkSession, source: SourceConfig, cut: CutRow | None, incarnations: Incarnations
+) -> Since:
+    """What is known before the batch that follows a cut, or before the first one.
+
+    Args:
+        spark: The session.
+        source: Names the logs that a person has confirmed.
+        cut: The newest one; None for none.
+        incarnations: Where tables were dropped and created.
+
+    Raises:
+        StepFailed: A log is confirmed that would begin in what is applied already.
+    """
+    times = [int(time.timestamp() * 1000) for time in source.new_logs]
     if cut is None:
-        return Since(Progress(), incarnations=incarnations)
+        epochs = unrecorded((), times)
+        return Since(Progress(), incarnations=incarnations, epochs=epochs)
     judged = Progress.from_json(cut.offsets).offsets
     epochs = epochs_from_json(cut.epochs)
-    return Since(start_of_batch(cut), cut.position, judged, incarnations, epochs)
+    if new := unrecorded(epochs, times):
+        _refuse_in_the_past(spark, source, judged, new[0])
+    return Since(start_of_batch(cut), cut.position, judged, incarnations, (*epochs, *new))
+
+
+def _refuse_in_the_past(
+    spark: SparkSession, source: SourceConfig, applied: LandedOffsets, epoch: Epoch
+) -> None:
+    """What is applied has its place in the order: another one would bring back older rows."""
+    messages = read_slice(spark, source, Progress(), applied)
+    row = messages.agg(F.unix_millis(F.max("timestamp")).alias("newest")).first()
+    newest = row["newest"] if row else None
+    if newest is not None and newest >= epoch.confirmed_ms:
+        raise StepFailed(
+            f"Source {source.name!r}: new_logs has {_time(epoch.confirmed_ms)}: expected a time "
+            f"after {_time(newest)}, that of the newest message that is applied; give a later "
+            "time, and read the tables again then with an incremental snapshot"
+        )
+
+
+def _time(milliseconds: int | None) -> str:
+    seconds = (milliseconds or 0) / 1000
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
 
 
 def earlier(spark: SparkSession, source: SourceConfig, since: Since) -> DataFrame:

@@ -43,6 +43,7 @@ class Staged:
         rows: Live rows in the table afterwards.
         seen: Topic partition → events that staging looked at.
         superseded: Topic partition → events that were older than what is stored.
+        outdated: Topic partition → those of them that stand behind what is newer.
         quarantined: Topic partition → events that cannot be applied.
         unresolved: Columns whose unchanged value was nowhere to be found → rows.
         bad: The quarantined events.
@@ -59,6 +60,7 @@ class Staged:
     deletes: int = 0
     seen: Mapping[TopicPartition, int] = field(default_factory=dict)
     superseded: Mapping[TopicPartition, int] = field(default_factory=dict)
+    outdated: Mapping[TopicPartition, int] = field(default_factory=dict)
     quarantined: Mapping[TopicPartition, int] = field(default_factory=dict)
     unresolved: Mapping[str, int] = field(default_factory=dict)
     bad: tuple[BadEvent, ...] = ()
@@ -191,7 +193,8 @@ def _result(work: Work, holds: Holds, rows: int, *, changed: bool) -> Staged:
         history_snapshot=versions.get(work.branch, versions.get(metadata.MAIN)),
         rows=rows,
         seen=summed(verdicts.values()),
-        superseded=verdicts.get(collapse.SUPERSEDED, {}),
+        superseded=summed(verdicts.get(v, {}) for v in (collapse.SUPERSEDED, collapse.OUTDATED)),
+        outdated={} if work.replay else verdicts.get(collapse.OUTDATED, {}),
         quarantined=verdicts.get(collapse.QUARANTINED, {}),
         bad=tally.bad_events(holds.events) if collapse.QUARANTINED in verdicts else (),
         held=holds.keys,

@@ -7,7 +7,6 @@ deleted meanwhile; what it did not read and was there before is a ghost.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import pyspark.sql.functions as F
@@ -15,15 +14,16 @@ from pyspark.sql import DataFrame
 
 from lakehouse.envelope import DELETE, INCREMENTAL, READ
 from lakehouse.names import quote_ident
-from lakehouse.plan.sweeps import ENDS, STARTS, Generation, Marker, newest_generation
-from lakehouse.plan.tables import TablePlan
+from lakehouse.plan.sweeps import Generation, Marker
+from lakehouse.plan.tables import Beginning, TablePlan
 from lakehouse.spark import metadata, silver, tables
+from lakehouse.spark.generations import newest_ended
 from lakehouse.spark.rows import key_text
 from lakehouse.spark.sql import literal
 from lakehouse.spark.writing import Work
 
-_MAX_MARKERS = 10_000
 _SHOWN = 20
+_OF_SNAPSHOT = f"op = {literal(READ)} AND snapshot != {literal(INCREMENTAL)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,48 +52,61 @@ def sweep(work: Work, rows: DataFrame) -> Swept:
         return Swept(rows, f"a source snapshot read it again: {work.plan.sweep.blind}")
     # Each question below, and what comes after them, would decode the snapshot once more.
     rows = rows.localCheckpoint(eager=False)
-    generation = _generation(rows)
+    generation = newest_ended(rows)
     if generation is None:
         return Swept(rows)
-    start = generation.end.offset if generation.start is None else generation.start
-    live = _live(work, rows, start).localCheckpoint(eager=False)
-    again = rows.where(f"offset >= {start}").select("row_key")
-    ghosts = live.join(again, "row_key", "left_anti").localCheckpoint(eager=False)
+    end, begun = generation.end, work.plan.sweep.begun
+    start = generation.start or _alone(work, rows, generation)
+    first = start.offset if start else 0
+    live = _live(work, rows, first).localCheckpoint(eager=False)
+    again = rows.where(f"offset BETWEEN {first} AND {end.offset}")
+    older = live if start else live.where(_is_older(begun, end))
+    ghosts = older.join(again, "row_key", "left_anti").localCheckpoint(eager=False)
     count = ghosts.count()
     if not count:
         return Swept(rows)
-    kept = _reason(work, rows, generation, count, live.count())
+    there = live.select("row_key").union(again.select("row_key")).distinct().count()
+    kept = _reason(work, rows, count, there) if start or begun else "its beginning was not landed"
     shown = ghosts.select("row_key").orderBy("row_key").limit(_SHOWN).collect()
     names = ", ".join(row["row_key"] for row in shown)
     what = f"{count} rows were not read by the newest source snapshot"
     if kept:
         return Swept(rows, f"{what} and stay, because {kept}: {names}")
-    return Swept(rows.unionByName(_deletes(ghosts, rows, generation)), f"{what} and went: {names}")
+    return Swept(rows.unionByName(_deletes(ghosts, rows, end)), f"{what} and went: {names}")
 
 
-def begins_or_ends(markers: Iterable[str]) -> str:
-    """Whether an event has one of the markers of a source snapshot."""
-    return f"op = {literal(READ)} AND snapshot IN ({', '.join(map(literal, markers))})"
+def _is_older(begun: Beginning | None, end: Marker) -> str:
+    """Whether a row is as it was before a source snapshot that did not begin in this batch.
+
+    A row that was read at the position that it has may have kept its coordinates.
+    """
+    if begun is None:
+        return f"position < {literal(end.position)}"
+    if begun.position:
+        return f"offset < {begun.offset} AND position < {literal(begun.position)}"
+    return f"offset < {begun.offset} AND position <= {literal(end.position)}"
 
 
-def _generation(rows: DataFrame) -> Generation | None:
-    markers = rows.where(begins_or_ends((*STARTS, *ENDS))).select(
-        "offset", "snapshot", "position", "topic", "partition", "source_ts_ms"
-    )
-    newest = markers.orderBy(F.desc("offset")).limit(_MAX_MARKERS).collect()
-    return newest_generation(Marker(**row.asDict()) for row in newest)
+def _alone(work: Work, rows: DataFrame, generation: Generation) -> Beginning | None:
+    """Where a generation of one row begins, which has one marker, its end; None for another."""
+    end, after = generation.end, generation.after
+    others = rows.where(f"{_OF_SNAPSHOT} AND offset > {after} AND offset < {end.offset}")
+    is_alone = (after >= 0 or work.plan.sweep.ended) and others.isEmpty()
+    return Beginning(end.offset, end.position) if is_alone else None
 
 
 def _live(work: Work, rows: DataFrame, start: int) -> DataFrame:
-    """`row_key, key, position` of what was there before a snapshot began."""
+    """`row_key, key, position, offset` of what was there before a snapshot began."""
     plan = work.plan
     sent = rows.where(f"offset < {start} AND reason IS NULL AND NOT redelivered")
     older = sent.select("row_key", "key", "op", "position", "offset", "half")
     if metadata.head(work.catalog, plan.silver) is not None:
         older = older.unionByName(_stored(work))
     order = "struct(position, offset, half)"
-    last = older.groupBy("row_key").agg(F.expr(f"max_by(struct(op, key, position), {order}) AS e"))
-    return last.where(f"e.op != {literal(DELETE)}").select("row_key", "e.key", "e.position")
+    last = older.groupBy("row_key").agg(
+        F.expr(f"max_by(struct(op, key, position, offset), {order}) AS e")
+    )
+    return last.where(f"e.op != {literal(DELETE)}").selectExpr("row_key", "e.*").drop("op")
 
 
 def _stored(work: Work) -> DataFrame:
@@ -114,27 +127,23 @@ def _key(plan: TablePlan) -> str:
     return f"named_struct({', '.join(parts)})"
 
 
-def _reason(work: Work, rows: DataFrame, generation: Generation, ghosts: int, live: int) -> str:
+def _reason(work: Work, rows: DataFrame, ghosts: int, there: int) -> str:
     """Why the ghosts stay; empty where they may go."""
     rule = work.plan.sweep
     if rule.refused:
         return rule.refused
-    if generation.start is None:
-        return "its beginning is not in this batch"
-    of_snapshot = f"op = {literal(READ)} AND snapshot != {literal(INCREMENTAL)}"
-    if work.plan.held or not rows.where(f"{of_snapshot} AND reason IS NOT NULL").isEmpty():
+    if work.plan.held or not rows.where(f"{_OF_SNAPSHOT} AND reason IS NOT NULL").isEmpty():
         return "events of the table are in quarantine: `lakehouse replay` applies what it can"
-    if ghosts > rule.share * live:
+    if ghosts > rule.share * there:
         return (
-            f"they are {ghosts} of {live} rows, expected at most {rule.share:.0%}: raise "
+            f"they are {ghosts} of {there} rows, expected at most {rule.share:.0%}: raise "
             "snapshot.max_sweep in the TOML file if they are right"
         )
     return ""
 
 
-def _deletes(ghosts: DataFrame, rows: DataFrame, generation: Generation) -> DataFrame:
+def _deletes(ghosts: DataFrame, rows: DataFrame, end: Marker) -> DataFrame:
     """An event for each ghost that deletes it where the snapshot ends; none is counted as sent."""
-    end = generation.end
     time = "NULL" if end.source_ts_ms is None else f"{end.source_ts_ms}"
     given = {
         "topic": literal(end.topic),

@@ -49,7 +49,7 @@ def run(context: StepContext) -> StepOutcome:
         landed = Bronze(context.source.name, context.ledger).landed(context.spark)
         recorded = context.ledger.schema_versions(context.source.name)
         lives = incarnations(recorded, connector.name)
-        since = since_cut(cut, lives)
+        since = since_cut(context.spark, context.source, cut, lives)
         context = replace(context, source=as_renamed(context.source, recorded))
         batch = open_batch(context.spark, context.source, connector, since, landed, context.until)
         work = Applying(context, connector, token, check, cut, since, batch)

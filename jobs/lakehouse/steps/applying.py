@@ -164,5 +164,13 @@ def _findings(
         for name, count in held_keys(work, staged).items()
     ]
     ghosts = [f"{name}: {table.swept}" for name, table in staged.items() if table.swept]
+    old = [
+        f"{name}: {count} events of {topic}[{number}] stand behind newer ones of their rows and "
+        "never came before: they count as old; if the source has a new log (restored, failed over),"
+        " give the time from which on it is captured as new_logs in the TOML file, and read the "
+        "tables again with an incremental snapshot"
+        for name, table in staged.items()
+        for (topic, number), count in sorted(table.outdated.items())
+    ]
     of_batch = (*work.batch.transactions.findings, *work.batch.findings)
-    return (*of_batch, *missing, *ghosts, *held, *keys, *notes)
+    return (*of_batch, *old, *missing, *ghosts, *held, *keys, *notes)

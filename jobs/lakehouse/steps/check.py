@@ -78,7 +78,7 @@ def _read(context: StepContext) -> LandedSchemas:
     source, spark = context.source, context.spark
     connector = CONNECTORS[source.connector]
     cut = context.ledger.newest_cut(source.name)
-    since = since_cut(cut, Incarnations())
+    since = since_cut(spark, source, cut, Incarnations())
     start = since.progress
     end = Bronze(source.name, context.ledger).landed(spark)
     recorded = context.ledger.schema_versions(source.name)

@@ -33,6 +33,7 @@ from lakehouse.plan.tables import SweepRule, TablePlan
 from lakehouse.quality.statements import renames
 from lakehouse.quality.versions import holds
 from lakehouse.spark import silver
+from lakehouse.spark.generations import with_earlier
 from lakehouse.spark.properties import properties_of
 from lakehouse.steps.applying import Applying
 
@@ -122,13 +123,16 @@ def _sweep(work: Applying, plan: TablePlan) -> SweepRule:
     context = work.context
     standing = open_rows(context.ledger.quarantine(context.source.name), work.batch.end)
     fresh = {group.topic for group in work.batch.groups if group.reason and not group.control}
-    return sweep_rule(
+    rule = sweep_rule(
         context.source.snapshot,
         {topic for topic, _ in plan.places},
         work.batch.landed,
         {topic for topic, _, _ in standing} | fresh,
         is_bag=plan.is_bag,
     )
+    if rule.blind or not plan.exists:
+        return rule
+    return with_earlier(rule, context.spark, context.source, work.since, plan)
 
 
 def _life(table: TableIdentity, connector: str) -> tuple[Parts, int]:

@@ -102,7 +102,8 @@ def _opened(
     recorded = context.ledger.schema_versions(context.source.name)
     context = replace(context, source=as_renamed(context.source, recorded))
     lives = incarnations(recorded, connector.name)
-    since = replace(since_cut(cut, lives), progress=Progress.from_json(cut.offsets))
+    since = since_cut(context.spark, context.source, cut, lives)
+    since = replace(since, progress=Progress.from_json(cut.offsets))
     batch = open_replay(context.spark, context.source, connector, since, sorted(rows))
     return Applying(context, connector, token, check, cut, since, batch)
 

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pyspark.sql.functions as F
 
 from lakehouse.config import mask_secret
-from lakehouse.plan.epochs import Top
+from lakehouse.plan.epochs import High, Top
 from lakehouse.plan.progress import Progress
 from lakehouse.plan.tables import TablePlan
 from lakehouse.spark import metadata
@@ -71,7 +71,7 @@ def highs(work: Applying) -> tuple[Progress, str]:
     rows = (
         work.batch.envelopes.groupBy("topic", "partition")
         .agg(
-            F.max("high").cast("string").alias("high"),
+            F.expr("max(if(high IS NULL, NULL, struct(log, high))) AS high"),
             F.max("position").alias("position"),
             F.expr(f"max(if({IS_STREAMED}, struct(position, gtid), NULL)) AS top"),
         )
@@ -81,8 +81,9 @@ def highs(work: Applying) -> tuple[Progress, str]:
     for row in rows:
         place = (row["topic"], row["partition"])
         if row["high"] is not None and work.connector.commit_may_be_null:
-            known[place] = max(known.get(place, 0), int(row["high"]))
-        if row["top"] is not None and work.connector.gtids:
+            new_high = High(row["high"]["log"], int(row["high"]["high"]))
+            known[place] = max(known.get(place, new_high), new_high)
+        if row["top"] is not None and (work.connector.gtids or work.connector.commit_may_be_null):
             new = Top(**row["top"].asDict())
             tops[place] = max(tops.get(place, new), new, key=lambda top: top.position)
     position = max([work.since.position, *(row["position"] or "" for row in rows)])
