@@ -51,6 +51,8 @@ bench: setup ## the benchmark; prints its figures
 
 .PHONY: soak
 soak: setup ## long random runs with faults; prints its figures
+	@LAKEHOUSE_SOAK_FACTOR=$${LAKEHOUSE_SOAK_FACTOR:-50} $(BIN)/python -m pytest -s -o timeout=0 \
+		tests/property/test_reference.py -k reference_ends
 	@LAKEHOUSE_EVERY_CASE=1 $(BIN)/python -m pytest -s $(SAMPLED_TESTS) tests/soak
 
 .PHONY: lock
