@@ -163,7 +163,7 @@ def _place(fields: DataFrame, connector: Connector) -> DataFrame:
         placing.is_running(parts, connector).alias("running"),
         placing.is_unplaced(connector).alias("unplaced"),
         placing.highest(connector).alias("high"),
-        _transaction_id(F.col("t.id"), connector).alias("transaction"),
+        _transaction_id(connector).alias("transaction"),
         F.col("t.total_order").try_cast("bigint").alias("total_order"),
         F.to_json(F.array_sort(F.map_keys("key_tokens"))).alias("key_fields"),
         F.col("s.ts_ms").try_cast("bigint").alias("source_ts_ms"),
@@ -192,7 +192,10 @@ def _fingerprint() -> Column:
     return F.when(~F.col("is_schema_change"), own)
 
 
-def _transaction_id(text: Column, connector: Connector) -> Column:
+def _transaction_id(connector: Connector) -> Column:
+    """Of an event, and of what begins or ends a transaction."""
+    is_mark = F.col("role") == str(TopicRole.TRANSACTION)
+    text = F.when(is_mark, _get("payload", "$.id", "string")).otherwise(F.col("t.id"))
     if connector.transaction_separator is None:
         return text
     return F.substring_index(text, connector.transaction_separator, 1)

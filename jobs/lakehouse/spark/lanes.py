@@ -12,7 +12,6 @@ import pyspark.sql.functions as F
 from pyspark.sql import DataFrame
 
 from lakehouse.config import SourceConfig, TopicRole, topic_role
-from lakehouse.connectors import CONNECTORS
 from lakehouse.envelope import INCREMENTAL, READ
 from lakehouse.plan.epochs import Top
 from lakehouse.plan.tables import TopicPartition
@@ -61,7 +60,7 @@ def in_lanes(envelopes: DataFrame, source: SourceConfig, since: Since) -> DataFr
         snapshot, `read` is the highest position that was read before, be it of a snapshot:
         streaming may go on from below it.
     """
-    marks = load_marks(envelopes, CONNECTORS[source.connector])
+    marks = load_marks(envelopes)
     begins = marks.groupBy("transaction").agg(F.min("offset").alias("began"))
     whole = source.transactions.consistent and source.kafka.transactions is not None
     is_ordered = f"began IS NOT NULL AND {_IS_EVENT}" if whole else "false"

@@ -13,7 +13,6 @@ import pyspark.sql.functions as F
 from pyspark.sql import DataFrame
 
 from lakehouse.config import SourceConfig, TopicRole, topic_role
-from lakehouse.connectors import Connector
 from lakehouse.envelope import BEGIN, END
 from lakehouse.names import sanitised_topic
 from lakehouse.spark.sql import literal
@@ -21,24 +20,22 @@ from lakehouse.spark.sql import literal
 _IS_END = f"status = {literal(END)}"
 
 
-def load_marks(envelopes: DataFrame, connector: Connector) -> DataFrame:
+def load_marks(envelopes: DataFrame) -> DataFrame:
     """BEGIN and END of a batch, with the transaction id as events carry it."""
     kind = "array<struct<data_collection:string,event_count:string>>"
-    payload = envelopes.where(
+    marks = envelopes.where(
         (F.col("role") == str(TopicRole.TRANSACTION)) & ~F.col("value_null")
     ).select(
         "offset",
         "landed_at",
+        "transaction",
         F.expr("try_variant_get(payload, '$.status', 'string')").alias("status"),
-        F.expr("try_variant_get(payload, '$.id', 'string')").alias("id"),
         F.expr("try_variant_get(payload, '$.ts_ms', 'bigint')").alias("ts_ms"),
         F.expr(f"try_variant_get(payload, '$.data_collections', '{kind}')").alias("collections"),
     )
-    separator = connector.transaction_separator
-    identity = F.substring_index("id", separator, 1) if separator else F.col("id")
-    marks = payload.withColumn("transaction", identity)
     # What cannot be read is no BEGIN: nothing could ever end it.
-    return marks.where(f"transaction IS NOT NULL AND status IN ({literal(BEGIN)}, {literal(END)})")
+    known = f"status IN ({literal(BEGIN)}, {literal(END)})"
+    return marks.where(f"transaction IS NOT NULL AND {known}")
 
 
 def bounds(marks: DataFrame, fresh: DataFrame) -> DataFrame:

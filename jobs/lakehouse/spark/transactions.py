@@ -73,10 +73,10 @@ def cut_transactions(
     Args:
         envelopes: The batch, with positions.
         source: Its transaction topic and timeout.
-        connector: How transaction ids compare.
+        connector: Its position fields.
         around: What lies around the batch.
     """
-    marks = load_marks(envelopes, connector).localCheckpoint(eager=False)
+    marks = load_marks(envelopes).localCheckpoint(eager=False)
     unjudged = envelopes.where(f"NOT ({around.left_behind})")
     fresh = unjudged.where(f"{IS_EVENT} AND NOT redelivered")
     topics = ingested(marks, source)
