@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from functools import reduce
 
 import pyspark.sql.functions as F
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame, Window, WindowSpec
 
 from lakehouse.config import TopicRole
 from lakehouse.connectors import Connector
@@ -96,20 +96,25 @@ def place(envelopes: DataFrame, progress: Progress, connector: Connector) -> Dat
         .orderBy("offset")
         .rowsBetween(Window.unboundedPreceding, -1)
     )
-    highs = _carried({p: (h.log, f"{h.number}") for p, h in progress.highs.items()})
-    seen = F.greatest(F.max("high").over(before), highs.cast("decimal(38,0)"), F.col("high"))
-    first, second = connector.position
-    commit = positions.fixed_width(seen.cast("decimal(38,0)").cast("string"), first)
-    own = positions.fixed_width(F.col("high").cast("decimal(38,0)").cast("string"), second)
-    running = F.concat("log", positions.join([commit, own]))
+    running = F.concat("log", _running(before, progress, connector))
     placed = envelopes.withColumn(
         "position", F.when(F.col("running"), running).otherwise(F.col("position"))
     )
     tops = _carried({p: (log_in(t.position), t.position) for p, t in progress.tops.items()})
     streamed = F.max(F.when(F.col("high").isNotNull(), F.col("position"))).over(before)
-    unplaced = F.col("unplaced") & F.col("position").isNotNull()
     read = F.greatest(streamed, tops, F.col("position"))
+    unplaced = F.col("unplaced") & F.col("position").isNotNull()
     return placed.withColumn("position", F.when(unplaced, read).otherwise(F.col("position")))
+
+
+def _running(before: WindowSpec, progress: Progress, connector: Connector) -> Column:
+    """The position of an event without commit position, in its log."""
+    highs = _carried({p: (h.log, f"{h.number}") for p, h in progress.highs.items()})
+    seen = F.greatest(F.max("high").over(before), highs.cast("decimal(38,0)"), F.col("high"))
+    first, second = connector.position
+    commit = positions.fixed_width(seen.cast("decimal(38,0)").cast("string"), first)
+    own = positions.fixed_width(F.col("high").cast("decimal(38,0)").cast("string"), second)
+    return positions.join([commit, own])
 
 
 def _identity(connector: Connector) -> tuple[str, ...]:
