@@ -38,7 +38,23 @@ def array(element: ValueType) -> ValueType:
     return ValueType(Kind.ARRAY, f"array<{element.spark}>", element=element)
 
 
+def kept(spark: str, element: ValueType) -> ValueType:
+    return ValueType(Kind.KEPT, spark, element=element)
+
+
 CASES = [
+    (kept("int", TEXT), "12", 12),
+    (kept("int", TEXT), "012", None),
+    (kept("int", TEXT), "twelve", None),
+    (kept("int", ValueType(Kind.CAST, "bigint")), "2147483648", None),
+    (kept("int", ValueType(Kind.CAST, "double")), "1.0", 1),
+    (kept("int", ValueType(Kind.CAST, "double")), "1.5", None),
+    (kept("string", INT), "12", "12"),
+    (kept("decimal(10,2)", ValueType(Kind.CAST, "double")), "1.25", Decimal("1.25")),
+    (kept("decimal(10,2)", ValueType(Kind.CAST, "double")), "1.255", None),
+    (kept("date", MICROS), "86400000000", date(1970, 1, 2)),
+    (kept("date", MICROS), "86400000001", None),
+    (kept("int", TEXT), None, None),
     (INT, "7", 7),
     (INT, "-2147483648", -(2**31)),
     (INT, "2147483648", None),

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from lakehouse.names import TableIdentity
-from lakehouse.plan.batch import KeyRules, TableFacts, plan_table
+from lakehouse.plan.batch import TableFacts, TableRules, plan_table
 from lakehouse.plan.groups import Group
 from lakehouse.plan.progress import Progress
 from lakehouse.plan.renames import Rename, Renames
@@ -91,7 +91,7 @@ def plan_of(
     }
     facts = TableFacts("silver_s.o", {}, Progress(), {}, renames=Renames((RENAMED,)))
     groups = [_group(number, key) for number in schemas]
-    return plan_table(TABLE, groups, schemas, facts, KeyRules(**rules))
+    return plan_table(TABLE, groups, schemas, facts, TableRules(**rules))
 
 
 def _group(fingerprint: int, key: str | None) -> Group:

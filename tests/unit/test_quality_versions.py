@@ -14,7 +14,7 @@ from lakehouse.names import TableIdentity
 from lakehouse.plan.records import SchemaVersionRow
 from lakehouse.plan.types import Column, Kind, ValueType
 from lakehouse.quality.version_rows import LandedSchemas, data_rows
-from lakehouse.quality.versions import EVOLVE, HOLD, Judged, Version, holds, judge_versions
+from lakehouse.quality.versions import EVOLVE, HOLD, KEEP, Judged, Version, holds, judge_versions
 
 ORDERS = TableIdentity("app", "public", "orders")
 SOURCE = parse_source('connector = "postgresql"\ntopic_prefix = "s"\n', "s")
@@ -112,6 +112,64 @@ def test_modes_hold_what_evolve_would_follow(config: SchemaChangesConfig, reason
     judged = judge(version(1, ID), version(2, ID, NAME), config=config)[1]
 
     assert (judged.verdict, judged.reason) == (HOLD, reason)
+
+
+QTY = column("qty", "int")
+KINDS = {
+    "add_column": (ID, QTY, NAME),
+    "drop_column": (ID,),
+    "widen_type": (ID, column("qty", "bigint")),
+    "nullability": (ID, column("qty", "int", optional=False)),
+    "reorder_columns": (QTY, ID),
+    "narrow_type": (ID, column("qty", "smallint")),
+    "change_type": (ID, column("qty", "string")),
+    "another unit": (ID, column("qty", "bigint", doc="time of day in milliseconds")),
+    "another form": (ID, column("qty", "array<int>")),
+    "primary_key": (ID, QTY),
+}
+ADDED, STAYS = ("add_column", "widen_type"), ("narrow_type", "change_type")
+MODES = {
+    "evolve": {EVOLVE: {*ADDED, "drop_column", "nullability", "reorder_columns"}},
+    "try_evolve": {
+        EVOLVE: {*ADDED, "drop_column", "nullability", "reorder_columns"},
+        KEEP: {*STAYS},
+    },
+    "lenient": {
+        EVOLVE: {*ADDED, "nullability", "reorder_columns"},
+        KEEP: {*STAYS, "drop_column"},
+    },
+    "ignore": {KEEP: {*ADDED, *STAYS, "drop_column", "nullability", "reorder_columns"}},
+    "fail": {},
+}
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_mode_has_a_verdict_for_each_kind_of_change(mode, kind: str) -> None:
+    key = ("id", "qty") if kind == "primary_key" else ("id",)
+    config = SchemaChangesConfig(mode=mode)
+    judged = judge(version(1, ID, QTY), version(2, *KINDS[kind], key=key), config=config)[1]
+
+    wanted = (verdict for verdict, kinds in MODES[mode].items() if kind in kinds)
+    assert judged.verdict == next(wanted, HOLD)
+    assert bool(judged.reason) == (judged.verdict != EVOLVE)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_each_mode_follows_a_new_table(mode) -> None:
+    (first,) = judge(version(1, ID, QTY), config=SchemaChangesConfig(mode=mode))
+
+    assert first.verdict == EVOLVE
+
+
+def test_another_mode_releases_a_held_table() -> None:
+    versions = (version(1, ID, QTY), version(2, ID, column("qty", "string")))
+    rows = recorded(*judge(*versions))
+    (still,) = judge_versions(versions[1:], rows, EVOLVING)
+    (freed,) = judge_versions(versions[1:], rows, SchemaChangesConfig(mode="try_evolve"))
+
+    assert (still.verdict, still.is_new) == (HOLD, False)
+    assert (freed.verdict, freed.is_new) == (KEEP, True)
 
 
 def test_a_recorded_version_keeps_its_decision_and_is_compared_with() -> None:

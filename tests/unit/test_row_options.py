@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lakehouse.config.sections import ColumnConfig, TableConfig
-from lakehouse.plan.batch import KeyRules
+from lakehouse.plan.batch import TableRules
 from lakehouse.plan.groups import Group
 from lakehouse.plan.options import OptionFacts, with_options
 from lakehouse.plan.row_schema import RowSchema
@@ -56,7 +56,7 @@ def test_a_column_of_the_event_key_is_only_hashed():
 
 
 def test_an_event_key_that_the_toml_file_replaces_may_be_dropped():
-    replaced = plan(group('["a"]'), rules=KeyRules(("c",)))
+    replaced = plan(group('["a"]'), rules=TableRules(("c",)))
     assert apply_options(replaced, [group('["a"]')], masks(a="drop"), {}, "").hold == ""
     assert "part of the key" in apply_options(replaced, [], masks(c="drop"), {}, "").hold
 

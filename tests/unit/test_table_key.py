@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lakehouse.names import TableIdentity
-from lakehouse.plan.batch import KeyRules, TableFacts, plan_table
+from lakehouse.plan.batch import TableFacts, TableRules, plan_table
 from lakehouse.plan.groups import Group
 from lakehouse.plan.progress import Progress
 from lakehouse.plan.row_schema import RowSchema
@@ -39,12 +39,12 @@ def group(key_fields: str | None, *, fingerprint: int = 1, rows: int = 1, offset
 
 
 def plan(
-    *groups: Group, stored: tuple[str, ...] | None = None, rules: KeyRules | None = None
+    *groups: Group, stored: tuple[str, ...] | None = None, rules: TableRules | None = None
 ) -> TablePlan:
     known = {} if stored is None else dict.fromkeys("abc", "int")
     facts = TableFacts("silver_s.public__orders", known, Progress(), {}, stored)
     schemas = {each.fingerprint: RowSchema(COLUMNS) for each in groups if each.fingerprint}
-    return plan_table(ORDERS, groups, schemas, facts, rules or KeyRules())
+    return plan_table(ORDERS, groups, schemas, facts, rules or TableRules())
 
 
 def test_the_event_key_names_a_row_in_the_order_of_the_columns():
@@ -90,5 +90,5 @@ def test_two_keys_of_one_schema_hold_the_table():
 
 
 def test_the_key_of_the_toml_file_decides_and_is_read_from_the_row():
-    found = plan(group('["a"]'), rules=KeyRules(("c",)))
+    found = plan(group('["a"]'), rules=TableRules(("c",)))
     assert (found.key, found.key_in_row, found.halves, found.hold) == (("c",), True, True, "")

@@ -4,7 +4,7 @@ In: environment variables and one TOML file per source. Out: frozen values, comp
 defaults, that travel to jobs as JSON. Nothing here touches the network.
 """
 
-from lakehouse.config.fields import ChangeKind, format_duration
+from lakehouse.config.fields import ChangeKind, SchemaMode, format_duration
 from lakehouse.config.kafka import STACK_FILE, kafka_properties
 from lakehouse.config.loading import load_source, load_sources, parse_source
 from lakehouse.config.masks import MASK_KEY, mask_secret
@@ -27,6 +27,7 @@ __all__ = [
     "STACK_FILE",
     "ChangeKind",
     "ColumnConfig",
+    "SchemaMode",
     "Settings",
     "SnapshotConfig",
     "SourceConfig",

@@ -46,6 +46,9 @@ ChangeKind = Literal[
     "comment",
 ]
 
+# What happens to a schema change; the names are those of Flink CDC's `schema.change.behavior`.
+SchemaMode = Literal["evolve", "try_evolve", "lenient", "ignore", "fail"]
+
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 _CRON_FIELD = r"(?:\*|[0-9A-Za-z]+(?:-[0-9A-Za-z]+)?)(?:/\d+)?"
 _CRON_LIST = rf"{_CRON_FIELD}(?:,{_CRON_FIELD})*"

@@ -7,7 +7,16 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, model_validator
 
-from lakehouse.config.fields import ChangeKind, Cron, Duration, Pattern, Share, Text, TopicName
+from lakehouse.config.fields import (
+    ChangeKind,
+    Cron,
+    Duration,
+    Pattern,
+    SchemaMode,
+    Share,
+    Text,
+    TopicName,
+)
 from lakehouse.names import RESERVED_ENDINGS
 
 Flag = Annotated[bool, Field(description="true or false")]
@@ -72,10 +81,17 @@ class KafkaConfig(Section):
 
 
 class SchemaChangesConfig(Section):
-    """What happens when a table's schema changes."""
+    """What happens when a table's schema changes.
+
+    `evolve` follows what silver can follow without touching a stored value and holds the table at
+    the rest; `fail` holds it at every change. The others hold it at a changed key or unit alone: a
+    column keeps its type, and a value that does not fit it exactly is quarantined. `try_evolve`
+    follows the same changes as `evolve`, `lenient` adds and widens columns only, so that a renamed
+    column is a new one, and `ignore` leaves silver's columns as they are.
+    """
 
     mode: Annotated[
-        Literal["evolve", "try_evolve", "lenient", "ignore", "fail"],
+        SchemaMode,
         Field(description="one of evolve, try_evolve, lenient, ignore, fail"),
     ] = "evolve"
     require_approval: Annotated[

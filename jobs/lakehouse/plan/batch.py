@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from lakehouse.config import SourceConfig, is_mapped
 from lakehouse.connectors import CONNECTORS
 from lakehouse.names import TableIdentity, silver_namespace, topic_of
+from lakehouse.plan.fitting import fitted, left_out_of, silver_columns
 from lakehouse.plan.groups import Group
 from lakehouse.plan.progress import Progress
 from lakehouse.plan.renames import Renames
@@ -44,16 +45,20 @@ class TableFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class KeyRules:
-    """Where a table's key comes from.
+class TableRules:
+    """Where a table's key comes from, and what happens to changes of its schema.
 
     Attributes:
         configured: The columns that the TOML file names; empty for those of the event key.
         halves: Whether an update may change the key and still be one event.
+        keeps_types: Whether a column stays as it is where no promotion covers its new type.
+        keeps_columns: Whether a table that is there gets no column and no wider type.
     """
 
     configured: tuple[str, ...] = ()
     halves: bool = False
+    keeps_types: bool = False
+    keeps_columns: bool = False
 
 
 def is_foreign_topic(group: Group, source: SourceConfig) -> bool:
@@ -84,7 +89,7 @@ def plan_table(
     groups: Sequence[Group],
     schemas: Mapping[int, RowSchema],
     facts: TableFacts,
-    rules: KeyRules,
+    rules: TableRules,
 ) -> TablePlan:
     """Plan one table's batch.
 
@@ -93,7 +98,7 @@ def plan_table(
         groups: Its groups, in any order.
         schemas: Fingerprint → columns.
         facts: What is known of the table.
-        rules: Where its key comes from.
+        rules: Where its key comes from, and what happens to changes.
     """
     # Truncates alone do not tell a new table's key, and there is no row yet that they remove.
     is_known = facts.stored or any(group.rows for group in groups)
@@ -107,13 +112,22 @@ def plan_table(
         hold = problem or facts.holds.get(version.fingerprint, "")
         hold = hold or _lacks_key(configured, version)
         hold = hold or _key_changed(key, version, configured)
-        attempt = plan_schema(facts.stored, [v.stored_columns for v in (*versions, version)])
+        tried = [v.stored_columns for v in (*versions, version)]
+        attempt = plan_schema(
+            facts.stored,
+            tried,
+            keeps_types=rules.keeps_types,
+            keeps_columns=rules.keeps_columns,
+        )
         hold = hold or attempt.hold
         if hold:
             limits = _limits(groups, version)
             break
         plan = attempt
         versions.append(version)
+    columns = silver_columns(facts.stored, plan)
+    left_out = left_out_of(versions, columns)
+    versions = [fitted(version, columns) for version in versions]
     truncate = max((group.truncate or "" for group in groups), default="")
     if truncate and facts.stored and not candidates:
         versions.append(_blank(facts.stored, key))
@@ -121,7 +135,7 @@ def plan_table(
         identity=identity,
         silver=facts.silver,
         exists=bool(facts.stored),
-        columns=_columns(facts.stored, plan),
+        columns=columns,
         versions=tuple(versions),
         key=key,
         key_in_row=bool(rules.configured),
@@ -138,6 +152,7 @@ def plan_table(
         placeholders=any(group.placeholders for group in groups),
         read_again=_is_read_again(groups, facts),
         hold=hold,
+        notes=left_out,
     )
 
 
@@ -242,12 +257,6 @@ def _limits(groups: Sequence[Group], version: Version) -> dict[TopicPartition, i
         place = (group.topic, group.partition)
         firsts[place] = min(firsts.get(place, group.first_offset), group.first_offset)
     return {place: version.first.get(place, first) for place, first in firsts.items()}
-
-
-def _columns(stored: Mapping[str, str], plan: SchemaPlan) -> dict[str, str]:
-    widened = {name.lower(): kind for name, kind in plan.widen}
-    columns = {name: widened.get(name.lower(), kind) for name, kind in stored.items()}
-    return columns | {column.name: column.type.spark for column in plan.add}
 
 
 def silver_identifier(source: str, name: str) -> str:

@@ -67,7 +67,7 @@ def with_options(
             soft=soft,
             becomes_soft=soft and plan.exists and not facts.stored_soft,
             history=options.history,
-            notes=notes,
+            notes=(*plan.notes, *notes),
         )
     return replace(
         plan,

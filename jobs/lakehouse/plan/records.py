@@ -120,7 +120,7 @@ class SchemaVersionRow:
         position: Where it starts to hold, as in `_cdc.position`; empty where unknown.
         ddl: The statement, where the source sends one.
         columns: JSON list of columns: name, type, optional, default.
-        verdict: `evolve` or `hold`.
+        verdict: `evolve`, `keep` or `hold`.
         decision: Who decided: `policy` or a person.
         previous: The identity before, where the statement renames the table; else empty.
     """

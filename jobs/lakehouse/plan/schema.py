@@ -9,13 +9,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from lakehouse.config import ChangeKind
-from lakehouse.plan.types import Column, ValueType
+from lakehouse.config import ChangeKind, SchemaMode
+from lakehouse.plan.types import Column, Kind, ValueType
 
 _DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
 _PROMOTIONS = {("int", "bigint"), ("float", "double")}
+# Types whose values can be given back as they were, if they fit: numbers and text, text and time.
+_CASTS = re.compile(r"tinyint|smallint|int|bigint|float|double|decimal\(.*\)|boolean|string")
+_TEXTS = re.compile(r"date|timestamp|timestamp_ntz|string")
+# Where no change of a type holds a table: what does not fit the column exactly is quarantined.
+TOLERANT: frozenset[SchemaMode] = frozenset(("try_evolve", "lenient", "ignore"))
 # Changes that silver can follow without touching a stored value.
 EVOLVED: frozenset[ChangeKind] = frozenset(
     ("add_column", "drop_column", "widen_type", "nullability", "default", "reorder_columns")
@@ -68,7 +73,8 @@ def diff_columns(before: Sequence[Column], after: Sequence[Column]) -> tuple[Cha
 def _diff_column(old: Column, new: Column) -> list[Change]:
     changes: list[Change] = []
     if old.type.spark != new.type.spark:
-        kind = type_change(old.type, new.type)
+        # A number that gets a unit, or another one, is not the same number in a wider type.
+        kind = type_change(old.type, new.type) if old.doc == new.doc else "change_type"
         changes.append(Change(kind, new.name, f"{old.type.spark} → {new.type.spark}"))
     elif old.semantic != new.semantic:
         changes.append(Change("change_type", new.name, f"{old.semantic} → {new.semantic}"))
@@ -96,13 +102,43 @@ def fits(narrow: str, wide: str) -> bool:
     return int(small[1]) <= int(large[1]) and small[2] == large[2]
 
 
-def plan_schema(stored: Mapping[str, str], versions: Sequence[Sequence[Column]]) -> SchemaPlan:
+def keeps(stored: str, wanted: str) -> bool:
+    """Whether values of another type can stand in a column if they fit its type exactly."""
+    return any(types.fullmatch(stored) and types.fullmatch(wanted) for types in (_CASTS, _TEXTS))
+
+
+def as_stored(columns: Sequence[Column], types: Mapping[str, str]) -> tuple[Column, ...]:
+    """A version's columns that silver has, each of a type that fits its column.
+
+    Args:
+        columns: Of the version.
+        types: Lower-case name → Spark type of silver's columns with the batch.
+    """
+    return tuple(
+        column
+        if fits(column.type.spark, stored)
+        else replace(column, type=ValueType(Kind.KEPT, stored, element=column.type))
+        for column in columns
+        if (stored := types.get(column.name.lower()))
+    )
+
+
+def plan_schema(
+    stored: Mapping[str, str],
+    versions: Sequence[Sequence[Column]],
+    *,
+    keeps_types: bool = False,
+    keeps_columns: bool = False,
+) -> SchemaPlan:
     """What silver must do so that every version's rows can be stored.
 
     Args:
         stored: Silver's column names and Spark types; empty for a table that is to be created.
         versions: The columns of each version, in the order in which they came.
+        keeps_types: Whether a column stays as it is where no promotion covers its new type.
+        keeps_columns: Whether a table that is there gets no column and no wider type.
     """
+    is_fixed = keeps_columns and bool(stored)
     types = {name.lower(): spark for name, spark in stored.items()}
     add: dict[str, Column] = {}
     widen: dict[str, tuple[str, str]] = {}
@@ -112,16 +148,17 @@ def plan_schema(stored: Mapping[str, str], versions: Sequence[Sequence[Column]])
         for column in columns:
             key, wanted = column.name.lower(), column.type.spark
             if key not in types:
-                add[key], types[key] = column, wanted
+                if not is_fixed:
+                    add[key], types[key] = column, wanted
             elif fits(wanted, types[key]):
                 continue
-            elif fits(types[key], wanted):
+            elif fits(types[key], wanted) and not is_fixed:
                 types[key] = wanted
                 if key in add:
                     add[key] = column
                 else:
                     widen[key] = (column.name, wanted)
-            else:
+            elif not (keeps_types and keeps(types[key], wanted)):
                 return SchemaPlan(
                     hold=f"column {column.name!r} changed from {types[key]} to {wanted}, "
                     "which no promotion covers"

@@ -29,6 +29,8 @@ class Kind(StrEnum):
     BASE64 = "base64"
     NARROW = "narrow"
     """A number of fewer bits than the type of silver has; `element` is its own type."""
+    KEPT = "kept"
+    """A value of another type than silver's that fits it exactly; `element` is its own type."""
     DECIMAL = "decimal"
     VARIABLE_DECIMAL = "variable_decimal"
     DAYS = "days"
@@ -52,8 +54,8 @@ class ValueType:
         kind: The decoding.
         spark: Spark's DDL of the type.
         scale: Digits behind the point, for decimals.
-        element: Of an array; the value of a map; what a masked value was; what a narrow number is
-            sent as.
+        element: Of an array; the value of a map; what a masked value was; what a narrow number or
+            a value of another type is sent as.
         fields: Of a struct.
     """
 
@@ -67,6 +69,12 @@ class ValueType:
     def is_masked(self) -> bool:
         """Whether silver has no value of the source in it."""
         return self.kind in (Kind.HASHED, Kind.REDACTED)
+
+    @property
+    def sent(self) -> ValueType:
+        """The type of the value in an event, where silver has what is made of it."""
+        made_of = self.element if self.kind in (Kind.HASHED, Kind.KEPT) else None
+        return made_of.sent if made_of else self
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from lakehouse.names import silver_namespace
 from lakehouse.plan.losses import ColumnFacts, Loss, loss_of, worst_of
 from lakehouse.plan.records import SchemaVersionRow
 from lakehouse.quality.version_rows import is_from_ddl
-from lakehouse.quality.versions import EVOLVE
+from lakehouse.quality.versions import FOLLOWED
 
 
 def column_losses(
@@ -27,7 +27,7 @@ def column_losses(
         source: Its name.
         connector: Its connector.
     """
-    versions = [row for row in rows if row.verdict == EVOLVE]
+    versions = [row for row in rows if row.verdict in FOLLOWED]
     declared = _source_types(versions)
     found: dict[str, dict[str, list[Loss]]] = {}
     for row in versions:

@@ -17,10 +17,9 @@ from lakehouse.names import TableIdentity, silver_name
 from lakehouse.plan.masks import masks_of
 from lakehouse.plan.records import SchemaVersionRow
 from lakehouse.quality import ddl
-from lakehouse.quality.versions import EVOLVE, Judged, columns_json
+from lakehouse.quality.versions import EVOLVE, POLICY, Judged, columns_json
 
 _DDL = "ddl:"
-_POLICY = "policy"
 _WITHHELD = "withheld: the table has masked columns"
 
 
@@ -78,7 +77,7 @@ def data_rows(
             change_kinds=judged.kinds,
             columns=columns_json(judged.version),
             verdict=judged.verdict,
-            decision=_POLICY,
+            decision=POLICY,
             reason=judged.reason,
             recorded_at=landed.now,
             previous="",
@@ -166,7 +165,7 @@ def _ddl_row(
         columns=columns,
         # The schemas inside data events decide; the statement says what a person asked for.
         verdict=EVOLVE,
-        decision=_POLICY,
+        decision=POLICY,
         reason="",
         recorded_at=now,
         previous="",

@@ -7,18 +7,29 @@ version for each new one. A table is held from the first version on that silver 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from lakehouse.config import SchemaMode
 from lakehouse.config.sections import SchemaChangesConfig
 from lakehouse.names import TableIdentity
 from lakehouse.plan.groups import Group
 from lakehouse.plan.records import SchemaVersionRow
 from lakehouse.plan.row_schema import RowSchema
-from lakehouse.plan.schema import EVOLVED, diff_columns
+from lakehouse.plan.schema import EVOLVED, TOLERANT
 from lakehouse.plan.types import Column, Kind, ValueType
+from lakehouse.quality.changes import NEW_TABLE, Shape, compare
 
-EVOLVE, HOLD = "evolve", "hold"
+# Followed; followed as far as silver's columns stay as they are; the table stops before it.
+EVOLVE, KEEP, HOLD = "evolve", "keep", "hold"
+FOLLOWED = (EVOLVE, KEEP)
+# Who decides where no person did.
+POLICY = "policy"
+# What a mode does not do to silver, though it could.
+_KEPT: Mapping[SchemaMode, Collection[str]] = {
+    "lenient": ("drop_column", "rename_column"),
+    "ignore": EVOLVED,
+}
 Place = tuple[str, int, int]
 
 
@@ -42,7 +53,7 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A version and what becomes of it. `is_new` is False when it was recorded before."""
+    """A version and what becomes of it. `is_new` is False when that was recorded before."""
 
     version: Version
     kinds: tuple[str, ...]
@@ -85,16 +96,18 @@ def judge_versions(
         config: The mode and what needs approval.
     """
     decided = {row.fingerprint: row for row in recorded}
-    followed = [row for row in recorded if decided[row.fingerprint].verdict == EVOLVE]
-    before = _columns_of(followed[-1]) if followed else None
+    followed = [row for row in recorded if decided[row.fingerprint].verdict in FOLLOWED]
+    before = shape_of(followed[-1]) if followed else None
     judged: list[Judged] = []
     for version in versions:
         known = decided.get(str(version.fingerprint))
-        if known is None:
+        if known is None or (known.verdict == HOLD and known.decision == POLICY):
+            # The TOML file may say by now that silver follows.
             kinds, verdict, reason = _decide(before, version, config)
         else:
             kinds, verdict, reason = known.change_kinds, known.verdict, known.reason
-        judged.append(Judged(version, kinds, verdict, reason, known is None))
+        is_new = known is None or verdict != known.verdict
+        judged.append(Judged(version, kinds, verdict, reason, is_new))
         if verdict == HOLD:
             break
         before = (version.columns, version.key)
@@ -112,6 +125,13 @@ def holds(rows: Iterable[SchemaVersionRow]) -> dict[TableIdentity, dict[int, str
         if row.verdict == HOLD:
             mine[int(row.fingerprint)] = row.reason
     return {identity: mine for identity, mine in held.items() if mine}
+
+
+def keeping(rows: Iterable[SchemaVersionRow]) -> frozenset[TableIdentity]:
+    """The tables of which a version is followed as far as their columns stay as they are."""
+    newest = {row.fingerprint: row for row in rows}
+    kept = (row for row in newest.values() if row.verdict == KEEP)
+    return frozenset(TableIdentity.of(json.loads(row.identity)) for row in kept)
 
 
 def columns_json(version: Version) -> str:
@@ -134,56 +154,23 @@ def columns_json(version: Version) -> str:
     )
 
 
-_Shape = tuple[tuple[Column, ...], tuple[str, ...]]
-
-
 def _decide(
-    before: _Shape | None, version: Version, config: SchemaChangesConfig
+    before: Shape | None, version: Version, config: SchemaChangesConfig
 ) -> tuple[tuple[str, ...], str, str]:
+    """Kinds of change, verdict, and the reason of any verdict but `evolve`."""
     if version.problem:
         return (), HOLD, version.problem
-    if before is None:
-        kinds: tuple[str, ...] = ("create_table",)
-        details = {"create_table": "a new table"}
-        blocking: set[str] = set()
-    else:
-        kinds, details, blocking = _compare(before, version)
-    waiting = sorted(set(kinds) & set(config.require_approval))
-    if waiting:
-        return kinds, HOLD, f"needs approval: {_list(waiting, details)}"
-    if config.mode == "fail" and before is not None and kinds:
-        return kinds, HOLD, f"mode 'fail' follows no change: {_list(kinds, details)}"
-    if blocking:
-        return kinds, HOLD, f"silver cannot follow: {_list(sorted(blocking), details)}"
+    changes = compare(before, (version.columns, version.key)) if before else NEW_TABLE
+    kinds = changes.kinds
+    if waiting := set(kinds) & set(config.require_approval):
+        return kinds, HOLD, f"needs approval: {changes.listed(waiting)}"
+    if config.mode == "fail" and kinds and before:
+        return kinds, HOLD, f"mode 'fail' follows no change: {changes.listed(kinds)}"
+    if hard := changes.unfit if config.mode in TOLERANT else changes.blocking:
+        return kinds, HOLD, f"silver cannot follow: {changes.listed(hard)}"
+    if kept := changes.blocking | set(kinds) & set(_KEPT.get(config.mode, ())):
+        return kinds, KEEP, f"mode {config.mode!r} keeps silver as it is: {changes.listed(kept)}"
     return kinds, EVOLVE, ""
-
-
-def _compare(before: _Shape, version: Version) -> tuple[tuple[str, ...], dict[str, str], set[str]]:
-    """Kinds of change, each in words, and those that would change stored values."""
-    old = {column.name: column for column in before[0]}
-    new = {column.name: column for column in version.columns}
-    details: dict[str, str] = {}
-    blocking: set[str] = set()
-    for change in diff_columns(before[0], version.columns):
-        details.setdefault(change.kind, f"{change.column} {change.detail}".strip())
-        if change.kind not in EVOLVED and not _same_values(change.column, old, new):
-            blocking.add(change.kind)
-    if version.key and before[1] and version.key != before[1]:
-        details["primary_key"] = f"{', '.join(before[1])} → {', '.join(version.key)}"
-        blocking.add("primary_key")
-    return tuple(sorted(details)), details, blocking
-
-
-def _same_values(name: str, old: Mapping[str, Column], new: Mapping[str, Column]) -> bool:
-    """Whether a stored value means the same under both: same type and same unit."""
-    if name not in old or name not in new:
-        return False
-    before, after = old[name], new[name]
-    return (before.type.spark, before.doc) == (after.type.spark, after.doc)
-
-
-def _list(kinds: Iterable[str], details: Mapping[str, str]) -> str:
-    return ", ".join(f"{kind} ({details[kind]})" for kind in kinds)
 
 
 def _version(
@@ -204,7 +191,8 @@ def _version(
     )
 
 
-def _columns_of(row: SchemaVersionRow) -> _Shape:
+def shape_of(row: SchemaVersionRow) -> Shape:
+    """The columns and the key of a recorded version."""
     values = json.loads(row.columns)
     columns = tuple(
         Column(

@@ -35,6 +35,14 @@ def _narrow(token: str, kind: ValueType) -> str:
     return f"CAST({decode(token, _inner(kind))} AS {kind.spark})"
 
 
+def _kept(token: str, kind: ValueType) -> str:
+    """What comes back as it was from the type of silver; anything else is not decoded."""
+    inner = _inner(kind)
+    back = f"if(try_cast(stored AS {inner.spark}) <=> sent, stored, NULL)"
+    stored = _let("stored", f"try_cast(sent AS {kind.spark})", back)
+    return _let("sent", decode(token, inner), stored)
+
+
 def _unsigned_bigint(token: str, kind: ValueType) -> str:
     whole = f"if(number < 0, number + {_whole(str(2**64))}, number)"
     return _let("number", f"try_cast({token} AS decimal(20,0))", f"CAST({whole} AS {kind.spark})")
@@ -213,6 +221,7 @@ def _inner(kind: ValueType) -> ValueType:
 _DECODERS: Mapping[Kind, Callable[[str, ValueType], str]] = {
     Kind.CAST: _cast,
     Kind.NARROW: _narrow,
+    Kind.KEPT: _kept,
     Kind.UNSIGNED: _unsigned_bigint,
     Kind.BASE64: _base64,
     Kind.DECIMAL: _decimal,

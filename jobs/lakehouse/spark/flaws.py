@@ -58,15 +58,9 @@ def _named_if(condition: str, name: str) -> str:
 
 def _unavailable(reading: Reading, name: str) -> str:
     column = reading.columns.get(name)
-    if column is None or _sent_kind(column) not in (Kind.CAST, Kind.BASE64, Kind.ARRAY):
+    if column is None or column.type.sent.kind not in (Kind.CAST, Kind.BASE64, Kind.ARRAY):
         return _NO_NAME
     return _named_if(is_placeholder(token_of(reading, column)), name)
-
-
-def _sent_kind(column: Column) -> Kind:
-    """How the value that is sent is decoded, whatever silver gets of it; a constant needs none."""
-    hashed = column.type.element if column.type.kind is Kind.HASHED else None
-    return hashed.kind if hashed else column.type.kind
 
 
 def _undecodable(reading: Reading, name: str) -> str:

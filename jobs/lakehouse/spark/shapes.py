@@ -131,4 +131,5 @@ def _name(name: str) -> str:
 def _types(column: Column) -> str:
     if column.doc.startswith(DECLARED) or column.type.kind in (Kind.HASHED, Kind.REDACTED):
         return _ANY
-    return _OF_KIND.get(column.type.kind) or _OF_TYPE.get(column.type.spark, _ANY)
+    sent = column.type.sent
+    return _OF_KIND.get(sent.kind) or _OF_TYPE.get(sent.spark, _ANY)

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from lakehouse.config import mask_secret
 from lakehouse.names import TableIdentity
 from lakehouse.plan.batch import (
-    KeyRules,
     TableFacts,
+    TableRules,
     plan_table,
     silver_identifier,
     table_groups,
@@ -27,15 +27,19 @@ from lakehouse.plan.progress import Progress
 from lakehouse.plan.records import CutRow, SchemaVersionRow
 from lakehouse.plan.renames import Rename, Renames
 from lakehouse.plan.replay import open_rows
+from lakehouse.plan.schema import TOLERANT
 from lakehouse.plan.sweeps import sweep_rule
 from lakehouse.plan.table_names import TableNames, table_names
 from lakehouse.plan.tables import SweepRule, TablePlan
 from lakehouse.quality.statements import renames
-from lakehouse.quality.versions import holds
+from lakehouse.quality.versions import holds, keeping
 from lakehouse.spark import silver
 from lakehouse.spark.generations import with_earlier
 from lakehouse.spark.properties import properties_of
 from lakehouse.steps.applying import Applying
+
+# The modes that rename a column of silver.
+RENAMING = ("evolve", "try_evolve", "fail")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +49,14 @@ class _Known:
     Attributes:
         columns: Table of today and incarnation → the columns that the source renamed, by position.
         holds: Table → fingerprint → why it is held.
+        kept: The tables of which a version is followed as far as their columns stay as they are.
         cut: The newest one.
         progress: Its progress.
     """
 
     columns: Mapping[tuple[Parts, int], tuple[Rename, ...]]
     holds: Mapping[TableIdentity, Mapping[int, str]]
+    kept: frozenset[TableIdentity]
     cut: CutRow | None
     progress: Progress
 
@@ -67,8 +73,12 @@ def table_plans(
     source, lives = work.context.source, work.since.incarnations
     published = published_names(work.cut)
     known = _Known(
-        _renamed_columns(recorded, lives, source.connector),
+        # Elsewhere a renamed column is one that goes and one that comes.
+        _renamed_columns(recorded, lives, source.connector)
+        if source.schema_changes.mode in RENAMING
+        else {},
         {lives.today(t, source.connector): why for t, why in holds(recorded).items()},
+        frozenset(lives.today(t, source.connector) for t in keeping(recorded)),
         work.cut,
         Progress.from_json(work.cut.offsets if work.cut else ""),
     )
@@ -104,7 +114,13 @@ def _plan(
         renames=Renames(renamed, stored.renamed),
     )
     options = source.table_options(identity)
-    rules = KeyRules(options.key, work.connector.key_changes_in_place)
+    mode = source.schema_changes.mode
+    rules = TableRules(
+        options.key,
+        work.connector.key_changes_in_place,
+        keeps_types=mode in TOLERANT or identity in known.kept,
+        keeps_columns=mode == "ignore",
+    )
     schemas = work.batch.schemas.get(identity, {})
     plan = plan_table(identity, mine, schemas, facts, rules)
     if not mine and not plan.renames:

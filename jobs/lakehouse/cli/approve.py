@@ -1,0 +1,55 @@
+"""The command approve: what a person decides about a table that a schema change holds."""
+
+from __future__ import annotations
+
+import getpass
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+
+from lakehouse.cli.steps import Source
+from lakehouse.config import Settings, load_source
+from lakehouse.plan.records import SCHEMA_VERSIONS
+from lakehouse.quality.decisions import decide
+from lakehouse.quality.versions import HOLD
+from lakehouse.spark.ledger import Ledger
+
+Table = Annotated[
+    str, typer.Option("--table", help="The held table as in the TOML file: public.orders.")
+]
+Reject = Annotated[bool, typer.Option("--reject", help="It stays held, whatever the mode.")]
+Person = Annotated[
+    str | None, typer.Option("--by", help="Who decides. Default: the user of this process.")
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the application."""
+    app.command(
+        "approve",
+        help="Release a table that a schema change holds, from the next run on: silver follows the "
+        "change, and a column keeps its type where a new one does not fit it.",
+    )(_approve)
+
+
+def _approve(
+    source: Source,
+    table: Table,
+    reject: Reject = False,  # noqa: FBT002 - a command line option
+    by: Person = None,
+) -> None:
+    settings = Settings.from_environment()
+    config, ledger = load_source(source, settings), Ledger(settings)
+    row = decide(
+        ledger.schema_versions(source),
+        config.connector,
+        table,
+        by or getpass.getuser(),
+        datetime.now(UTC),
+        is_approved=not reject,
+    )
+    ledger.append(SCHEMA_VERSIONS, [row])
+    typer.echo(f"{table}: {', '.join(row.change_kinds)}: {row.reason}")
+    if row.verdict != HOLD:
+        typer.echo(f"`lakehouse run --source {source}`, or the next run of its Dag, goes on")

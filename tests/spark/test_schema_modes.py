@@ -1,0 +1,98 @@
+"""What silver has after a change that it cannot follow: by mode, and by a person's decision."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from lakehouse.config import parse_source
+from lakehouse.plan.records import SCHEMA_VERSIONS
+from lakehouse.quality.decisions import decide
+from tests.support.debezium import Postgres, Table, column
+from tests.support.runs import Runs, laws_hold
+
+ID = column("id", "int32", optional=False)
+QTY = column("qty", "int32")
+# Mode → silver's columns, the columns that changed by their values of 2 and 4, a finding.
+EXPECTED = {
+    "try_evolve": (["id", "qty", "old", "big", "note"], (12, 2**40, "n2"), ""),
+    "lenient": (["id", "qty", "old", "big", "note"], (12, 2**40, "n2"), ""),
+    "ignore": (["id", "qty", "old", "big"], (12, None, None), "leaves out the columns note"),
+}
+
+
+@pytest.mark.parametrize("mode", EXPECTED)
+def test_what_fits_is_applied_and_what_does_not_is_quarantined(spark, settings, tmp_path, mode):
+    name = f"mode_{mode}"
+    text = f'connector = "postgresql"\ntopic_prefix = "{name}"\n'
+    text += f'[schema_changes]\nmode = "{mode}"\n'
+    runs = Runs(spark, settings, tmp_path, parse_source(text, name))
+    connector, orders = Postgres(name), Table("orders", [])
+    orders.columns = [ID, QTY, column("old", "string"), column("big", "int32")]
+    connector.snapshot(orders, [row(1, 1, old="o1", big=1), row(2, 2, old="o2", big=2)])
+    runs.run(connector)
+
+    # Text for a number, more bits, one column more and one less.
+    orders.columns = [ID, column("qty", "string"), column("big", "int64"), column("note", "string")]
+    connector.transact((orders, "u", None, row(2, "12", big=7, note="n2")))
+    connector.transact((orders, "c", None, row(3, "a dozen", big=8, note="n3")))
+    connector.transact((orders, "c", None, row(4, "4", big=2**40, note="n4")))
+    outcomes = runs.run(connector)
+    assert laws_hold(outcomes["apply"])
+    assert outcomes["publish"].status == "succeeded"
+
+    columns, (quantity, big, note), finding = EXPECTED[mode]
+    shown = spark.table(f"lakehouse.silver_{name}.public__orders")
+    assert [name for name in shown.columns if name != "_cdc"] == columns
+    rows = {r["id"]: r.asDict() for r in shown.collect()}
+    assert rows[1]["qty"] == 1
+    assert (rows[2]["qty"], rows[2].get("note")) == (quantity, note)
+    assert (rows[4]["big"] if 4 in rows else None) == big
+    bad = {3} if mode != "ignore" else {3, 4}
+    assert set(rows) == {1, 2, 3, 4} - bad
+    assert rows[2]["old"] is None
+    said = [each for each in outcomes["apply"].detail["findings"] if "leaves out" in each]
+    assert [finding in each for each in said] == ([True] if finding else [])
+
+
+def row(number: int, quantity: object, **more: object) -> dict[str, object]:
+    return {"id": number, "qty": quantity, **more}
+
+
+def test_an_approved_table_goes_on_where_it_stopped_and_nothing_is_lost(spark, settings, tmp_path):
+    name, columns = "approved", [ID, QTY]
+    text = f'connector = "postgresql"\ntopic_prefix = "{name}"\n'
+    text += '[schema_changes]\nrequire_approval = ["add_column"]\n'
+    runs = Runs(spark, settings, tmp_path, parse_source(text, name))
+    connector = Postgres(name)
+    wider, retyped, free = (Table(each, columns) for each in ("wider", "retyped", "free"))
+    for table in (wider, retyped, free):
+        connector.snapshot(table, [row(1, 1)])
+    runs.run(connector)
+
+    wider.columns = [ID, QTY, column("note", "string")]
+    retyped.columns = [ID, column("qty", "string")]
+    changes = [(wider, row(2, 2, note="n")), (retyped, row(2, "2")), (free, row(2, 2))]
+    connector.transact(*((table, "c", None, after) for table, after in changes))
+    outcomes = runs.run(connector)
+    assert laws_hold(outcomes["apply"])
+    assert [len(runs.rows(each, "id")) for each in ("wider", "retyped", "free")] == [1, 1, 2]
+
+    for table in ("wider", "retyped"):
+        recorded = runs.ledger.schema_versions(name)
+        asked = ("postgresql", f"public.{table}", "ann", datetime.now(UTC))
+        runs.ledger.append(SCHEMA_VERSIONS, [decide(recorded, *asked, is_approved=True)])
+    # One column more is another version, and its text is no number still.
+    retyped.columns = [*retyped.columns, column("big", "int32")]
+    connector.transact((retyped, "c", None, row(3, "three")), (retyped, "c", None, row(4, "4")))
+    runs.run(connector)
+    assert runs.rows("wider", "id", "qty", "note") == [(1, 1, None), (2, 2, "n")]
+    assert runs.rows("retyped", "id", "qty") == [(1, 1), (2, 2)]
+    asked = ("postgresql", "public.retyped", "ann", datetime.now(UTC))
+    decision = decide(runs.ledger.schema_versions(name), *asked, is_approved=True)
+    runs.ledger.append(SCHEMA_VERSIONS, [decision])
+    assert laws_hold(runs.run(connector)["apply"])
+    assert runs.rows("retyped", "id", "qty") == [(1, 1), (2, 2), (4, 4)]
+    [bad] = runs.ledger.quarantine(name)
+    assert (bad.reason, bad.detail) == ("bad_value", "columns qty")

@@ -1,0 +1,68 @@
+"""What a person decides about a held table."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from lakehouse.config.sections import SchemaChangesConfig
+from lakehouse.errors import ConfigError
+from lakehouse.plan.records import SchemaVersionRow
+from lakehouse.quality.decisions import decide
+from lakehouse.quality.versions import EVOLVE, HOLD, KEEP, Version, holds, judge_versions, keeping
+from tests.unit.test_quality_versions import ID, NAME, ORDERS, QTY, column, recorded, version
+
+NOW = datetime(2026, 11, 22, tzinfo=UTC)
+CAREFUL = SchemaChangesConfig(require_approval=("add_column",))
+
+
+def held(*versions: Version) -> list[SchemaVersionRow]:
+    rows = recorded(*judge_versions(versions, (), CAREFUL))
+    return [replace(row, recorded_at=NOW) for row in rows]
+
+
+def decided(rows: list[SchemaVersionRow], *, is_approved: bool = True) -> SchemaVersionRow:
+    return decide(rows, "postgresql", "public.orders", "ann", NOW, is_approved=is_approved)
+
+
+FIRST = version(1, ID, QTY)
+ADDED = version(2, ID, QTY, NAME)
+RETYPED = version(2, ID, column("qty", "string"))
+
+
+@pytest.mark.parametrize(("second", "verdict"), [(ADDED, EVOLVE), (RETYPED, KEEP)])
+def test_an_approved_change_is_followed_as_far_as_values_fit(second, verdict):
+    rows = held(FIRST, second)
+    row = decided(rows)
+
+    assert (row.verdict, row.decision, row.fingerprint) == (verdict, "ann", "2")
+    assert row.reason.startswith("ann approved it")
+    assert holds([*rows, row]) == {}
+    assert (ORDERS in keeping([*rows, row])) is (verdict == KEEP)
+    (again,) = judge_versions((second,), [*rows, row], CAREFUL)
+    assert (again.verdict, again.is_new) == (verdict, False)
+
+
+def test_a_rejected_change_stays_held_whatever_the_mode():
+    rows = held(FIRST, RETYPED)
+    row = decided(rows, is_approved=False)
+
+    assert row.verdict == HOLD
+    assert row.reason.startswith("rejected by ann: silver cannot follow: change_type")
+    (again,) = judge_versions((RETYPED,), [*rows, row], SchemaChangesConfig(mode="try_evolve"))
+    assert (again.verdict, again.is_new) == (HOLD, False)
+    assert decided([*rows, row]).verdict == KEEP
+
+
+def test_a_changed_key_is_no_matter_of_approval():
+    with pytest.raises(ConfigError, match="primary_key"):
+        decided(held(FIRST, version(2, ID, QTY, key=("id", "qty"))))
+
+
+def test_only_a_held_table_is_decided_about():
+    with pytest.raises(ConfigError, match="expected one that is held: none is"):
+        decided(held(FIRST))
+    with pytest.raises(ConfigError, match=r"expected one that is held: public\.orders"):
+        decide(held(FIRST, ADDED), "postgresql", "public.other", "ann", NOW, is_approved=True)
