@@ -39,7 +39,7 @@ class Case:
         """Do all five steps."""
         outcomes = self.runs.steps(archive)
         failed = {s: o.message for s, o in outcomes.items() if o.status != "succeeded"}
-        assert failed == {}, self.capture.name
+        assert failed == {}, f"{self.source.name}: {failed}"
         assert laws_hold(outcomes["apply"])
 
     def rows(self, tables: Mapping[str, Mapping[str, object]]) -> dict[str, object]:

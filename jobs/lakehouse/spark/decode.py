@@ -102,7 +102,8 @@ def _long_decimal(number: str, scale: str) -> str:
     magnitude = f"if({sign} = '-', {inverted}, hexa)"
     digits = _let("m", magnitude, decimal_digits("m", f"{sign} = '-'"))
     long = _with_point(sign, digits, scale)
-    fits = f"length(hexa) BETWEEN {_HEX_DIGITS + 1} AND {MOST_HEX_DIGITS}"
+    # A number of as many bytes as the quick way takes may have one digit too many for it.
+    fits = f"length(hexa) BETWEEN {_HEX_DIGITS} AND {MOST_HEX_DIGITS}"
     return f"coalesce({short}, {_let('hexa', f'hex({number})', f'if({fits}, {long}, NULL)')})"
 
 
