@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tests.support.archives import capture_cases, read_archive, write_archive
+from tests.support.archives import Message, capture_cases, read_archive, write_archive
 from tests.support.capture_runs import Case, wanted
 from tests.support.captures import Capture
 
@@ -47,14 +47,24 @@ def test_every_archive_ends_the_same_in_batches_of_every_size(spark, settings, c
 
 def in_batches(case: Case, size: int) -> tuple[int, list[str]]:
     """How many runs it took, and what is not as expected at the end."""
-    messages = read_archive(case.capture.folder)
-    messages.sort(key=lambda message: (message.timestamp_ms, message.topic, message.offset))
+    messages = as_they_came(read_archive(case.capture.folder))
     ends = range(size, len(messages) + 1, size)
     for end in ends:
         archive = write_archive(case.runs.folder / f"{case.source.name}_{end}", messages[:end])
         for _ in range(2):
             case.run(archive)
     return 2 * len(ends), [f"{case.source.name}: {what}" for what in differences(case)]
+
+
+def as_they_came(messages: list[Message]) -> list[Message]:
+    """By time; in a topic partition by offset, whatever a message says of its time."""
+    newest: dict[tuple[str, int], int] = {}
+    placed = []
+    for message in sorted(messages, key=lambda message: message.offset):
+        place = (message.topic, message.partition)
+        newest[place] = max(newest.get(place, 0), message.timestamp_ms)
+        placed.append((newest[place], message.topic, message.partition, message.offset, message))
+    return [message for *_, message in sorted(placed, key=lambda entry: entry[:4])]
 
 
 def sizes(count: int) -> list[int]:
