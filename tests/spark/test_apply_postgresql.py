@@ -199,6 +199,27 @@ def test_unreadable_messages_are_quarantined_and_the_rest_is_published(
     assert reasons == [*bad.values(), "bad_key", "bad_value"]
 
 
+def test_a_message_that_alone_shows_a_tables_schema_may_hold_a_number_beyond_all_bounds(
+    spark, settings, tmp_path
+):
+    runs, connector = open_runs(spark, settings, tmp_path, "beyond"), Postgres("beyond")
+    columns = [column("id", "int32", optional=False), column("size", "double")]
+    sizes, others = Table("sizes", columns), Table("others", columns)
+    connector.snapshot(sizes, [{"id": 1, "size": 123.25}])
+    connector.messages[-1]["value"] = str(connector.messages[-1]["value"]).replace(
+        "123.25", "1e400"
+    )
+    connector.snapshot(others, [{"id": 1, "size": 0.5}])
+    outcomes = runs.run(connector)
+    assert laws_hold(outcomes["apply"])
+    assert runs.rows("others", "id", "size") == [(1, 0.5)]
+    [bad] = runs.ledger.quarantine("beyond")
+    assert (bad.topic, bad.reason) == ("beyond.public.sizes", "bad_value")
+    connector.snapshot(sizes, [{"id": 1, "size": 0.5}])
+    runs.run(connector)
+    assert runs.rows("sizes", "id", "size") == [(1, 0.5)]
+
+
 def test_a_snapshot_after_a_lost_slot_is_newer_than_a_restarts_first_transaction(
     spark, settings, tmp_path
 ):

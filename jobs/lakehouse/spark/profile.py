@@ -6,6 +6,7 @@ the columns of each version. The number of groups grows with tables, not with me
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
@@ -176,7 +177,11 @@ def _samples(messages: DataFrame, groups: Sequence[Group]) -> dict[int, Schema |
 
 
 def _schema(value: bytes) -> Schema | None:
-    document = orjson.loads(value)
+    try:
+        document = orjson.loads(value)
+    except orjson.JSONDecodeError:
+        # It refuses numbers beyond a double's range, which Spark reads and which spoil one value.
+        document = json.loads(value)
     schema = document.get("schema") if isinstance(document, dict) else None
     return schema if isinstance(schema, dict) else None
 
