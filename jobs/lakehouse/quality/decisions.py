@@ -47,7 +47,7 @@ def decide(
     if not mine:
         known = ", ".join(sorted({format_table(table_of(row), connector) for row in held}))
         raise ConfigError(f"table {table!r}: expected one that is held: {known or 'none is'}")
-    last, who = mine[-1], f"{person} "
+    last = mine[-1]
     decided = replace(last, run_id="", decision=person, recorded_at=now)
     if not is_approved:
         return replace(decided, reason=f"rejected by {person}: {last.reason}")
@@ -63,5 +63,5 @@ def decide(
             "values can stand beside the stored ones: undo it in the source, or rebuild the table"
         )
     kept = changes.listed(changes.blocking)
-    told = f"{who}approved it; silver keeps its types: {kept}" if kept else f"{who}approved it"
+    told = f"{person} approved it" + (f"; silver keeps its types: {kept}" if kept else "")
     return replace(decided, verdict=KEEP if kept else EVOLVE, reason=told)
