@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner, Result
 
+from lakehouse.cli import app
 from lakehouse.config.sections import SchemaChangesConfig
 from lakehouse.errors import ConfigError
-from lakehouse.plan.records import SchemaVersionRow
+from lakehouse.plan.records import SCHEMA_VERSIONS, SchemaVersionRow
 from lakehouse.quality.decisions import decide
 from lakehouse.quality.versions import EVOLVE, HOLD, KEEP, Version, holds, judge_versions, keeping
+from lakehouse.spark.ledger import Ledger
 from tests.unit.test_quality_versions import ID, NAME, ORDERS, QTY, column, recorded, version
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
@@ -66,3 +70,29 @@ def test_only_a_held_table_is_decided_about():
         decided(held(FIRST))
     with pytest.raises(ConfigError, match=r"expected one that is held: public\.orders"):
         decide(held(FIRST, ADDED), "postgresql", "public.other", "ann", NOW, is_approved=True)
+
+
+def approve(*arguments: str) -> Result:
+    return CliRunner().invoke(app, ["approve", "--source", "shop", *arguments])
+
+
+def test_the_command_decides_and_says_what_is_next(ledger: Ledger):
+    ledger.append(SCHEMA_VERSIONS, [replace(row, source="shop") for row in held(FIRST, ADDED)])
+    rejected = approve("--table", "public.orders", "--by", "ann", "--reject")
+    approved = approve("--table", "public.orders", "--by", "bob")
+    again = approve("--table", "public.orders")
+
+    assert (rejected.exit_code, approved.exit_code) == (0, 0)
+    assert "rejected by ann: needs approval: add_column" in rejected.output
+    assert "bob approved it" in approved.output
+    assert "lakehouse run --source shop" in approved.output
+    assert "expected one that is held: none is" in str(again.exception)
+    decisions = [row.decision for row in ledger.schema_versions("shop")]
+    assert decisions == ["policy", "policy", "ann", "bob"]
+
+
+@pytest.mark.usefixtures("ledger")
+def test_before_the_first_run_nothing_is_held(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    monkeypatch.setenv("LAKEHOUSE_HOME", str(tmp_path / "elsewhere"))
+
+    assert "expected one that a run has made" in str(approve("--table", "a.b").exception)

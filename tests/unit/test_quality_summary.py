@@ -14,7 +14,6 @@ from typer.testing import CliRunner, Result
 from expectations import SUITES
 from lakehouse.cli import app
 from lakehouse.cli.report import without_password
-from lakehouse.config import Settings
 from lakehouse.plan.offsets import LandedOffsets, TopicProgress
 from lakehouse.plan.progress import Progress
 from lakehouse.plan.records import (
@@ -36,22 +35,6 @@ from tests.expectations.samples import GOOD
 START = datetime(2026, 1, 1, tzinfo=UTC)
 ORDERS, ITEMS = "silver_shop.public__orders", "silver_shop.public__items"
 LAW = {"landed": 7, "applied": 5, "control": 2, "pending_before": 0, "pending_after": 0}
-
-
-@pytest.fixture
-def ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ledger:
-    """Control tables of a home of its own, which the commands find by their environment."""
-    sources = tmp_path / "sources"
-    sources.mkdir()
-    toml = 'connector = "postgresql"\ntopic_prefix = "shop"\n'
-    (sources / "shop.toml").write_text(toml, encoding="utf-8")
-    given = {"LAKEHOUSE_HOME": str(tmp_path / "home"), "LAKEHOUSE_SOURCES": str(sources)}
-    for name, value in given.items():
-        monkeypatch.setenv(name, value)
-    for name in ("LAKEHOUSE_CATALOG_URI", "LAKEHOUSE_WAREHOUSE"):
-        monkeypatch.delenv(name, raising=False)
-    (tmp_path / "home").mkdir()
-    return Ledger(Settings.from_environment())
 
 
 def run_row(step: str, minute: int, detail: Mapping[str, object], **more: str) -> RunRow:

@@ -8,12 +8,12 @@ from typing import Annotated
 
 import typer
 
+from lakehouse.cli.report import open_ledger
 from lakehouse.cli.steps import Source
 from lakehouse.config import Settings, load_source
 from lakehouse.plan.records import SCHEMA_VERSIONS
 from lakehouse.quality.decisions import decide
 from lakehouse.quality.versions import HOLD
-from lakehouse.spark.ledger import Ledger
 
 Table = Annotated[
     str, typer.Option("--table", help="The held table as in the TOML file: public.orders.")
@@ -40,7 +40,7 @@ def _approve(
     by: Person = None,
 ) -> None:
     settings = Settings.from_environment()
-    config, ledger = load_source(source, settings), Ledger(settings)
+    config, ledger = load_source(source, settings), open_ledger(settings, source)
     row = decide(
         ledger.schema_versions(source),
         config.connector,

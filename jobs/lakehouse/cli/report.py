@@ -86,7 +86,7 @@ def _tables(source: Source, cut: Cut = None, *, as_json: AsJson = False) -> None
 
 
 def open_ledger(settings: Settings, source: str) -> Ledger:
-    """The control tables, for a command that only reads them.
+    """The control tables, for a command that needs what runs have left.
 
     Raises:
         StepFailed: There is no catalog yet.
