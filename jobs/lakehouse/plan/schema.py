@@ -21,6 +21,8 @@ _CASTS = re.compile(r"tinyint|smallint|int|bigint|float|double|decimal\(.*\)|boo
 _TEXTS = re.compile(r"date|timestamp|timestamp_ntz|string")
 # Where no change of a type holds a table: what does not fit the column exactly is quarantined.
 TOLERANT: frozenset[SchemaMode] = frozenset(("try_evolve", "lenient", "ignore"))
+# Where a column of silver is renamed as its source's is.
+RENAMING: frozenset[SchemaMode] = frozenset(("evolve", "try_evolve", "fail"))
 # Changes that silver can follow without touching a stored value.
 EVOLVED: frozenset[ChangeKind] = frozenset(
     ("add_column", "drop_column", "widen_type", "nullability", "default", "reorder_columns")

@@ -27,7 +27,7 @@ FOLLOWED = (EVOLVE, KEEP)
 POLICY = "policy"
 # What a mode does not do to silver, though it could.
 _KEPT: Mapping[SchemaMode, Collection[str]] = {
-    "lenient": ("drop_column", "rename_column"),
+    "lenient": ("drop_column",),
     "ignore": EVOLVED,
 }
 Place = tuple[str, int, int]

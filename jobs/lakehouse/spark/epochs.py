@@ -6,8 +6,7 @@ with its epoch from the second one on, so that comparing text compares (epoch, p
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from operator import itemgetter
+from collections.abc import Sequence
 
 from lakehouse.plan.epochs import GTID, Epoch, Gtids, Interval
 from lakehouse.spark.sql import in_partition, literal
@@ -24,12 +23,12 @@ def log_of(epochs: Sequence[Epoch], gtid: str) -> str:
         epochs: Those of the source.
         gtid: Of the message; NULL for none.
     """
-    return _log(dict(enumerate(epochs, 1)), gtid)
+    return _log(list(enumerate(epochs, 1)), gtid)
 
 
 def confirmed_log(epochs: Sequence[Epoch]) -> str:
     """The same where only logs count that a person has confirmed."""
-    found = {n: e for n, e in enumerate(epochs, 1) if e.confirmed_ms is not None}
+    found = [(n, e) for n, e in enumerate(epochs, 1) if e.confirmed_ms is not None]
     return _log(found, "CAST(NULL AS string)")
 
 
@@ -63,11 +62,11 @@ def number_of(gtid: str) -> str:
     return f"try_cast(regexp_extract({gtid}, r{literal(GTID)}, 2) AS bigint)"
 
 
-def _log(epochs: Mapping[int, Epoch], gtid: str) -> str:
+def _log(epochs: Sequence[tuple[int, Epoch]], gtid: str) -> str:
     cases = [
         f"WHEN {_has_begun(epoch)} AND NOT ({is_known(epoch.known, gtid)}) "
         f"THEN {literal(_prefix(number))}"
-        for number, epoch in sorted(epochs.items(), key=itemgetter(0), reverse=True)
+        for number, epoch in reversed(epochs)
     ]
     return f"CASE {' '.join(cases)} ELSE '' END" if cases else "''"
 

@@ -19,7 +19,7 @@ from lakehouse.plan.progress import Progress
 from lakehouse.plan.sweeps import ENDS, STARTS, Generation, Marker, newest_generation
 from lakehouse.plan.tables import Beginning, SweepRule, TablePlan
 from lakehouse.spark.envelopes import parse, read_slice
-from lakehouse.spark.reasons import IDENTITY
+from lakehouse.spark.events import belongs_to
 from lakehouse.spark.since import Since
 from lakehouse.spark.sql import in_partition, literal
 
@@ -62,12 +62,13 @@ def with_earlier(
         since: Has the logs that the source has had.
         plan: The table, whose events stand in one topic partition.
     """
-    [place], members = plan.places, zip(IDENTITY, plan.identity.members, strict=False)
+    [place] = plan.places
     connector = CONNECTORS[source.connector]
     older = read_slice(spark, source, Progress(), plan.start.offsets).where(
         f"{in_partition(place)} AND CAST(value AS string) RLIKE {literal(_MAY_BE_MARKER)}"
     )
-    is_of_table = " AND ".join(f"{name} <=> {_text(value)}" for name, value in members)
+    # What was parsed alone knows of no incarnation.
+    is_of_table = belongs_to(replace(plan.identity, incarnation=0))
     markers = parse(older, source, connector, [place[0]], since.epochs).where(
         f"{begins_or_ends((*STARTS, *ENDS))} AND position IS NOT NULL AND {is_of_table}"
     )
@@ -78,7 +79,3 @@ def with_earlier(
     # What was streamed before it places an unplaced event, and nothing is streamed before its end.
     position = "" if row["unplaced"] else row["position"]
     return replace(rule, begun=Beginning(row["offset"], position))
-
-
-def _text(value: str | int | None) -> str:
-    return "CAST(NULL AS string)" if value is None else literal(str(value))

@@ -27,7 +27,7 @@ from lakehouse.plan.progress import Progress
 from lakehouse.plan.records import CutRow, SchemaVersionRow
 from lakehouse.plan.renames import Rename, Renames
 from lakehouse.plan.replay import open_rows
-from lakehouse.plan.schema import TOLERANT
+from lakehouse.plan.schema import RENAMING, TOLERANT
 from lakehouse.plan.sweeps import sweep_rule
 from lakehouse.plan.table_names import TableNames, table_names
 from lakehouse.plan.tables import SweepRule, TablePlan
@@ -37,9 +37,6 @@ from lakehouse.spark import silver
 from lakehouse.spark.generations import with_earlier
 from lakehouse.spark.properties import properties_of
 from lakehouse.steps.applying import Applying
-
-# The modes that rename a column of silver.
-RENAMING = ("evolve", "try_evolve", "fail")
 
 
 @dataclass(frozen=True, slots=True)
