@@ -31,7 +31,7 @@ def left_out_of(versions: Iterable[Version], columns: Mapping[str, str]) -> tupl
 def fitted(version: Version, columns: Mapping[str, str]) -> Version:
     """The version with what silver has of its columns, each of a type that fits there."""
     types = {name.lower(): kind for name, kind in columns.items()}
-    under = {c.name: types.get(version.stored_name(c.name).lower()) for c in version.columns}
-    known = as_stored(version.columns, {n.lower(): kind for n, kind in under.items() if kind})
-    left_out = tuple(name for name, kind in under.items() if kind is None)
+    under = [(c, types.get(version.stored_name(c.name).lower())) for c in version.columns]
+    known = tuple(as_stored(column, kind) for column, kind in under if kind)
+    left_out = tuple(column.name for column, kind in under if kind is None)
     return replace(version, columns=known, withheld=(*version.withheld, *left_out))

@@ -109,20 +109,11 @@ def keeps(stored: str, wanted: str) -> bool:
     return any(types.fullmatch(stored) and types.fullmatch(wanted) for types in (_CASTS, _TEXTS))
 
 
-def as_stored(columns: Sequence[Column], types: Mapping[str, str]) -> tuple[Column, ...]:
-    """A version's columns that silver has, each of a type that fits its column.
-
-    Args:
-        columns: Of the version.
-        types: Lower-case name → Spark type of silver's columns with the batch.
-    """
-    return tuple(
-        column
-        if fits(column.type.spark, stored)
-        else replace(column, type=ValueType(Kind.KEPT, stored, element=column.type))
-        for column in columns
-        if (stored := types.get(column.name.lower()))
-    )
+def as_stored(column: Column, stored: str) -> Column:
+    """The column with a type whose values fit the Spark type that silver has stored for it."""
+    if fits(column.type.spark, stored):
+        return column
+    return replace(column, type=ValueType(Kind.KEPT, stored, element=column.type))
 
 
 def plan_schema(
