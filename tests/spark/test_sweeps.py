@@ -46,6 +46,10 @@ def findings(applied: StepOutcome, table: str) -> list[str]:
     return [each for each in applied.detail["findings"] if f"public__{table}:" in each]
 
 
+def marks(runs: Runs, table: str) -> list[tuple[str, str, str]]:
+    return [(row["kind"], row["key"], row["cause"]) for row in runs.state(table)]
+
+
 def again(connector: Postgres, table: Table, *ids: int) -> None:
     """A snapshot that starts over while the stream waits."""
     connector.lsn += 100
@@ -69,7 +73,7 @@ def test_ghosts_go_where_snapshots_are_complete_and_the_ghosts_few(spark, settin
     applied = run(runs, connector)
     assert runs.rows("few", "id", "name") == [(n, "b") for n in IDS if n != 7]
     assert "no key" in findings(applied, "visits")[0]
-    assert [(row["kind"], row["key"]) for row in runs.state("few")] == [("delete", '["7"]')]
+    assert marks(runs, "few") == [("delete", '["7"]', "sweep")]
     assert [n for (n,) in runs.rows("many", "id")] == list(IDS)
     [told] = findings(applied, "many")
     assert all(part in told for part in ("10 rows", "stay", "max_sweep"))
@@ -80,6 +84,7 @@ def test_ghosts_go_where_snapshots_are_complete_and_the_ghosts_few(spark, settin
     connector.transact((many, "d", {"id": 20, "name": "a"}, None))
     run(runs, connector)
     assert [n for (n,) in runs.rows("few", "id")] == [n for n in IDS if n != 7]
+    assert marks(runs, "many") == [("delete", '["20"]', "delete")]
     connector.transact((few, "c", None, {"id": 7, "name": "new"}))
     run(runs, connector)
     assert (7, "new") in runs.rows("few", "id", "name")

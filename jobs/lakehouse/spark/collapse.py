@@ -87,12 +87,12 @@ def winners(judged: DataFrame, truncate: str, plan: TablePlan) -> DataFrame:
             one; a table that keeps deleted rows needs what they were.
 
     Returns:
-        `row_key, key, op, position, topic, partition, offset, source_ts_ms, image, unavailable,
-        had, standing, marked, copies, kept`; `copies` says how many live rows the key has
-        afterwards, `kept` whether it has any. With `soft` also `last_image`: what the row was
-        last, before the batch or in it.
+        `row_key, key, op, position, topic, partition, offset, source_ts_ms, image, snapshot,
+        unavailable, had, standing, marked, copies, kept`; `copies` says how many live rows the key
+        has afterwards, `kept` whether it has any. With `soft` also `last_image`: what the row
+        was last, before the batch or in it.
     """
-    fields = (*_EVENT, "unavailable", "had", "standing")
+    fields = (*_EVENT, "snapshot", "unavailable", "had", "standing")
     event = ", ".join((*fields, "stored_position", "stored_image"))
     last = f"max_by(struct({event}), struct(position, offset, half)) AS e"
     newer = f"position > {literal(truncate)}"

@@ -11,12 +11,16 @@ from collections.abc import Mapping, Sequence
 from pyspark.sql import DataFrame
 
 from lakehouse.envelope import DELETE
+from lakehouse.plan.sweeps import ENDS
 from lakehouse.plan.tables import TablePlan
 from lakehouse.spark import silver, tables
 from lakehouse.spark.holds import Holds
 from lakehouse.spark.sql import literal
 from lakehouse.spark.truncates import Truncate, as_array
 from lakehouse.spark.writing import COORDINATES, EPOCH, Work
+
+# The only deletes of a source snapshot are those of the rows that it did not read.
+_CAUSE = f"if(snapshot IN ({', '.join(map(literal, ENDS))}), 'sweep', 'delete')"
 
 
 def is_mark(plan: TablePlan) -> str:
@@ -47,7 +51,7 @@ def write_state(
         f"{literal(silver.DELETE_MARK)} AS kind",
         "position",
         EPOCH,
-        "'delete' AS cause",
+        f"{_CAUSE} AS cause",
         *COORDINATES,
     )
     if truncates:
