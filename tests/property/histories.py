@@ -35,6 +35,9 @@ STEPS = st.lists(
 )
 SETTINGS = st.integers(0, 3 * 2 * 2 * 4 * 4 - 1)  # Partitions, images, bare, moment, rows.
 
+# Of a pack of many lives, how many restart the connector; the others are sent again by those.
+_RESTARTING = 15
+
 
 @dataclass(frozen=True)
 class History:
@@ -93,8 +96,10 @@ def build_pack(dialect: Dialect, lives: Sequence[Sequence[Step]], settings: int)
     source = Source(dialect, partitions + 1, bool(full))
     recorder = Recorder(source, bare=bool(bare))
     recorder.snapshot([(life, step[1]) for life, step in turns[:moment]], rows=known)
-    for life, step in turns[moment:]:
-        recorder.step(*step, life)
+    # One restart sends again what every life has done since.
+    apart = max(1, len(lives) // _RESTARTING)
+    for life, (modifier, operations) in turns[moment:]:
+        recorder.step(modifier, operations, life, restarts=life % apart == 0)
     if not known:
         recorder.read_all()
     elif not bare:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from tests.property.conservation import Conservation
 from tests.property.cuts import OUTCOMES, Plan
-from tests.property.database import OPERATIONS
+from tests.property.database import MAX_LIVES, OPERATIONS
 from tests.property.dialects import DIALECTS
 from tests.property.histories import History, Pack, Step, Tables, build_pack, rows_of
 from tests.property.laws import hold
@@ -46,6 +46,7 @@ class Drawn:
 
 def draw(connector: str, seed: int, lives: int = LIVES, cuts: tuple[int, int] = CUTS) -> Drawn:
     """A pack by chance; the same seed gives the same one."""
+    assert lives <= MAX_LIVES, f"{lives} lives: a database has keys for at most {MAX_LIVES}"
     chance = random.Random(f"{connector} {seed}")
     steps = tuple(
         tuple(_step(chance) for _ in range(chance.randint(*_STEPS))) for _ in range(lives)

@@ -93,7 +93,9 @@ class Recorder:
             self.units[0] += self.source.tables(noted, self.stand)
             self.units[0] += self.source.snapshot(state, noted, self.stand) if rows else ()
 
-    def step(self, drawn: int, operations: Sequence[int], life: int = 0) -> None:
+    def step(
+        self, drawn: int, operations: Sequence[int], life: int = 0, *, restarts: bool = True
+    ) -> None:
         """One transaction of a life, with what its modifier adds."""
         modifier = Modifier.of(drawn)
         self.lives.append(life)
@@ -110,7 +112,7 @@ class Recorder:
             drafts += self.source.schema_change("ALTER", table, marker, fields, noted=True)
         drafts += self._unit(transaction, placed, modifier)
         self.units.append(drafts)
-        if modifier.feature == "restart":
+        if restarts and modifier.feature == "restart":
             back, sent = divmod(modifier.number, 8)
             own = [unit for unit, of in enumerate(self.lives) if of == life]
             # Another server's source snapshot would have its positions, and what there is then.
