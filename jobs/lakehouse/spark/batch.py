@@ -6,7 +6,7 @@ profile and schemas, and the ends that keep transactions whole. `check` and `app
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -81,14 +81,10 @@ def open_batch(
     size = messages_between(since.progress, landed)
     tune(spark, size)
     messages = read_slice(spark, source, since.progress, landed)
-    topics = sorted(landed.topics)
-
-    def read(epochs: Sequence[Epoch]) -> DataFrame:
-        envelopes = parse(messages, source, connector, topics, epochs)
-        placed = with_incarnations(envelopes, connector, since.incarnations)
-        return placed.localCheckpoint(eager=False)
-
-    followed = follow_logs(spark, source, since, landed, read)
+    envelopes = parse(messages, source, connector, sorted(landed.topics), since.epochs)
+    envelopes = envelopes.localCheckpoint(eager=False)
+    named = partial(with_incarnations, connector=connector, incarnations=since.incarnations)
+    followed = follow_logs(spark, source, since, landed, envelopes, named)
     parsed, since = followed.envelopes, followed.since
     groups = profile(parsed, since.position)
     before_it = partial(earlier, spark, source, since)

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pyspark.sql.functions as F
+from pyspark.sql import DataFrame
+
 from lakehouse.plan.epochs import GTID, Epoch, Gtids, Interval
 from lakehouse.spark.sql import in_partition, literal
 
@@ -30,6 +33,23 @@ def confirmed_log(epochs: Sequence[Epoch]) -> str:
     """The same where only logs count that a person has confirmed."""
     found = [(n, e) for n, e in enumerate(epochs, 1) if e.confirmed_ms is not None]
     return _log(found, "CAST(NULL AS string)")
+
+
+def in_newer_log(envelopes: DataFrame, epochs: Sequence[Epoch]) -> DataFrame:
+    """Envelopes that were parsed before the newest epoch was known, with that one too.
+
+    Args:
+        envelopes: In all epochs but the newest, which no person has confirmed.
+        epochs: Those of the source.
+    """
+    is_of_it, log = f"({_is_of(epochs[-1], 'gtid')})", literal(_prefix(len(epochs)))
+    behind = f"concat({log}, substring(position, length(log) + 1))"
+    return envelopes.withColumns(
+        {
+            "log": F.expr(f"if({is_of_it}, {log}, log)"),
+            "position": F.expr(f"if({is_of_it}, {behind}, position)"),
+        }
+    )
 
 
 def log_in(position: str) -> str:
@@ -64,11 +84,15 @@ def number_of(gtid: str) -> str:
 
 def _log(epochs: Sequence[tuple[int, Epoch]], gtid: str) -> str:
     cases = [
-        f"WHEN {_has_begun(epoch)} AND NOT ({is_known(epoch.known, gtid)}) "
-        f"THEN {literal(_prefix(number))}"
+        f"WHEN {_is_of(epoch, gtid)} THEN {literal(_prefix(number))}"
         for number, epoch in reversed(epochs)
     ]
     return f"CASE {' '.join(cases)} ELSE '' END" if cases else "''"
+
+
+def _is_of(epoch: Epoch, gtid: str) -> str:
+    """Whether a message is of the log of an epoch, unless it is of a newer one."""
+    return f"{_has_begun(epoch)} AND NOT ({is_known(epoch.known, gtid)})"
 
 
 def _prefix(number: int) -> str:

@@ -1,13 +1,13 @@
 """New logs: a batch whose positions fall because another log of the source begins in it.
 
-In: how to read the envelopes of a batch, what is known before it. Out: the envelopes with
+In: the envelopes of a batch, what is known before it. Out: the envelopes with
 positions in their epochs, the epochs with those that begin in the batch, and what falls for no
 known reason (`design.md` §3, Epochs).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import pyspark.sql.functions as F
@@ -15,10 +15,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from lakehouse.config import SourceConfig
 from lakehouse.connectors import CONNECTORS
-from lakehouse.plan.epochs import Epoch
 from lakehouse.plan.offsets import LandedOffsets
 from lakehouse.spark.epoch_start import find_epoch
-from lakehouse.spark.epochs import is_known, server_of
+from lakehouse.spark.epochs import in_newer_log, is_known, server_of
 from lakehouse.spark.lanes import in_lanes
 from lakehouse.spark.redelivery import repeated
 from lakehouse.spark.since import Since, earlier, earlier_of_same_keys
@@ -48,19 +47,22 @@ def follow_logs(
     source: SourceConfig,
     since: Since,
     landed: LandedOffsets,
-    read: Callable[[Sequence[Epoch]], DataFrame],
+    parsed: DataFrame,
+    named: Callable[[DataFrame], DataFrame] = lambda envelopes: envelopes,
 ) -> Followed:
-    """Read a batch, again for each new log that begins in it.
+    """Look for the new logs that begin in a batch, one after another.
 
     Args:
         spark: The session.
         source: Says what raises an epoch.
         since: What is known before the batch.
         landed: How far bronze goes.
-        read: Gives the envelopes of the batch in given epochs.
+        parsed: The envelopes of the batch in the epochs that are known before it; they are read
+            many times.
+        named: Gives them the names of today, which follow from positions.
     """
     while True:
-        envelopes = read(since.epochs)
+        envelopes = named(parsed)
         if not CONNECTORS[source.connector].gtids:
             return Followed(envelopes, since)
         lanes = in_lanes(envelopes, source, since)
@@ -74,6 +76,7 @@ def follow_logs(
         if epoch is None:
             return Followed(envelopes, since, _findings(fallen))
         since = replace(since, epochs=(*since.epochs, epoch))
+        parsed = in_newer_log(parsed, since.epochs).localCheckpoint(eager=False)
 
 
 def _fallen(

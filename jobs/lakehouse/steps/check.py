@@ -18,7 +18,6 @@ from lakehouse.connectors import CONNECTORS, Connector
 from lakehouse.errors import StepFailed
 from lakehouse.names import TableIdentity
 from lakehouse.plan.batch import table_groups
-from lakehouse.plan.epochs import Epoch
 from lakehouse.plan.groups import Group
 from lakehouse.plan.handover import published_names
 from lakehouse.plan.incarnations import Incarnations
@@ -86,11 +85,8 @@ def _read(context: StepContext) -> LandedSchemas:
         return LandedSchemas({}, {}, (), recorded)
     tune(spark, messages_between(start, end))
     messages = read_slice(spark, source, start, end)
-
-    def read(epochs: Sequence[Epoch]) -> DataFrame:
-        return parse(messages, source, connector, sorted(end.topics), epochs).persist()
-
-    envelopes = follow_logs(spark, source, since, end, read).envelopes
+    parsed = parse(messages, source, connector, sorted(end.topics), since.epochs).persist()
+    envelopes = follow_logs(spark, source, since, end, parsed).envelopes
     groups = profile(envelopes)
     events = _schema_events(envelopes, connector) if _has_events(groups, connector) else ()
     source = as_renamed(source, recorded)
