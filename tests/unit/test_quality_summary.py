@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 
 from expectations import SUITES
 from lakehouse.cli import app
-from lakehouse.cli.report import without_password
+from lakehouse.cli.tables import without_password
 from lakehouse.plan.offsets import LandedOffsets, TopicProgress
 from lakehouse.plan.progress import Progress
 from lakehouse.plan.records import (
@@ -96,7 +96,7 @@ def test_report_prints_what_was_found_and_ends_by_the_verdict(
     assert result.exit_code == code
     assert says in result.output
     assert "landed 7" in result.output
-    assert "report: /home/reports/shop/00000001/index.html" in result.output
+    assert "reports/shop/00000001/index.html" in result.output
 
 
 def test_report_as_json_has_every_finding(ledger: Ledger) -> None:
