@@ -17,7 +17,7 @@ from tests.support.quality_records import Story
 
 # What a page would do, were it not escaped: run a script, ask for an address, turn its text around.
 HOSTILE = (
-    "<script>document.title='ran'</script>\"'><img src=//evil.example/x onerror=alert(2)>"
+    "<script>document.title='ran'</script>\"'><img src=https://evil.example/x onerror=alert(2)>"
     "</title></style></bdi>{{ 7*7 }}&lt;\u202egnp\u200f\u0000\ud800"
 )
 LONG = "A" * 1_000_000

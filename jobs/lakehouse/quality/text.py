@@ -14,8 +14,13 @@ def shown(value: object, limit: int = MAX_TEXT) -> str:
     text = value if isinstance(value, str) else json.dumps(value, default=str, ensure_ascii=False)
     rest = len(text) - limit
     cut = text[:limit]
-    visible = "".join(_visible(character) for character in cut)
+    visible = without_steering(cut)
     return f"{visible} … ({rest} more characters)" if rest > 0 else visible
+
+
+def without_steering(text: str) -> str:
+    """The text with control, format and surrogate characters as their numbers."""
+    return text.translate(_VISIBLE)
 
 
 def utc_text(time: datetime) -> str:
@@ -36,9 +41,17 @@ def time_text(document: str) -> str:
         return shown(document)
 
 
-def _visible(character: str) -> str:
-    """Control, format and surrogate characters as their number; all others as they are."""
-    hidden = unicodedata.category(character) in ("Cc", "Cf", "Cs")
-    if not hidden or character in "\n\t":
-        return character
-    return f"\\u{ord(character):04x}"
+class _Visible(dict[int, str]):
+    """What each character becomes: what steers direction or terminal, or fits no file, its number.
+
+    Characters are looked at when they are first met.
+    """
+
+    def __missing__(self, number: int) -> str:
+        character = chr(number)
+        hidden = unicodedata.category(character) in ("Cc", "Cf", "Cs") and character not in "\n\t"
+        self[number] = f"\\u{number:04x}" if hidden else character
+        return self[number]
+
+
+_VISIBLE = _Visible()

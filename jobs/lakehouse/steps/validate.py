@@ -24,6 +24,7 @@ from lakehouse.quality.judgement import Finding, Judgement, Measurement, Verdict
 from lakehouse.quality.metrics import Scope, measure
 from lakehouse.quality.report_files import reports_folder
 from lakehouse.quality.results import Try, result_rows, table_verdicts
+from lakehouse.quality.samples import Samples, find_samples
 from lakehouse.quality.staged import Target, landed_ranges, staged_cut, targets
 from lakehouse.steps.context import StepContext, StepOutcome
 
@@ -85,7 +86,8 @@ def _validate(context: StepContext, apply: RunRow, scope: Scope) -> StepOutcome:
     measured = time.monotonic()
     validation = _judge(cut.cut_id, changed, silver, bronze)
     judged = time.monotonic()
-    outcome = _record(context, apply, validation)
+    samples = find_samples(context.spark, name, changed, landed, validation.findings, scope)
+    outcome = _record(context, apply, validation, samples)
     _LOG.info(
         "validated",
         tables=len(changed),
@@ -114,11 +116,13 @@ def _judge(
     )
 
 
-def _record(context: StepContext, apply: RunRow, validation: _Validation) -> StepOutcome:
+def _record(
+    context: StepContext, apply: RunRow, validation: _Validation, samples: Samples
+) -> StepOutcome:
     """Results and Data Docs; the report is made from the results, once this step has its row."""
     now = datetime.now(UTC)
     of = Try(context.source.name, context.run_id, context.run_started, validation.cut_id)
-    context.ledger.append(RESULTS, result_rows(of, validation.findings, now))
+    context.ledger.append(RESULTS, result_rows(of, validation.findings, now, samples))
     root = reports_folder(context.settings.home, context.source.name)
     key = folder_name(validation.cut_id)
     write_docs(root / "docs", key, (validation.silver, validation.bronze))
