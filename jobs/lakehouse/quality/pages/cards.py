@@ -51,13 +51,13 @@ def _freshness(records: SourceRecords) -> tuple[Card, Card]:
         published = (_clock(cut.recorded_at), f"{cut.recorded_at:%Y-%m-%d}, cut {cut.cut_id}")
     landed = (_clock(newest), _lag(records)) if newest else ("none", "of the runs shown")
     return (
-        Card("Published (UTC)", *published, "" if cut else "failed"),
-        Card("Newest message (UTC)", *landed),
+        Card("Published", *published, "" if cut else "failed"),
+        Card("Newest message", *landed),
     )
 
 
 def _clock(time: datetime) -> str:
-    return minute_text(time).split()[1]
+    return f"{minute_text(time).split()[1]} UTC"
 
 
 def _lag(records: SourceRecords) -> str:
