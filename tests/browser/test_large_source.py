@@ -9,7 +9,7 @@ from pathlib import Path
 from playwright.sync_api import Browser
 
 from lakehouse.config import Settings
-from lakehouse.quality.pages.writing import write_run_report, write_source_page
+from lakehouse.quality.pages.writing import write_pages
 from lakehouse.spark.ledger import Ledger
 from tests.support.quality_story import story
 
@@ -27,8 +27,8 @@ def test_the_pages_of_50_tables_and_30_runs_take_seconds(
     ledger, begun = Ledger(settings), time.process_time()
     newest = max(row.run_id for row in ledger.runs("large"))
 
-    report = write_run_report(tmp_path, ledger, "large", newest)
-    page = write_source_page(tmp_path, ledger, "large", "mysql")
+    report = write_pages(tmp_path, ledger, "large", "mysql", newest)
+    page = report.parents[1] / "index.html"
 
     seconds, size = time.process_time() - begun, page.stat().st_size // 1000
     figure(f"pages of {TABLES} tables and {RUNS} runs: {seconds:.1f} s of CPU, {size} kB")

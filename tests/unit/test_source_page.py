@@ -15,10 +15,10 @@ from lakehouse.quality.pages.building import source_page
 from lakehouse.quality.pages.history import histories
 from lakehouse.quality.pages.model import ColumnChange, SourcePage
 from lakehouse.quality.pages.reading import RUNS_SHOWN, SourceRecords, read_source
-from lakehouse.quality.pages.writing import write_source_page
-from lakehouse.quality.summary import recent_runs
+from lakehouse.quality.pages.writing import write_pages
+from lakehouse.quality.summary import read_recent
 from lakehouse.spark.ledger import Ledger
-from tests.support.quality_records import START, Story
+from tests.support.quality_records import START, Run, Story
 from tests.support.quality_story import FULL_DISK, HOLD, story
 
 ORDERS = "silver_shop.shop__orders"
@@ -28,7 +28,7 @@ AMOUNT = ColumnChange("~", "amount", "decimal(9,2) default 0.00", "string defaul
 def read(home: Path, told: Story) -> SourceRecords:
     ledger = Ledger(Settings.from_environment({"LAKEHOUSE_HOME": str(home)}))
     told.write(ledger)
-    return read_source(ledger, told.source, "mysql", recent_runs(ledger, told.source))
+    return read_source(ledger, told.source, "mysql", read_recent(ledger, told.source))
 
 
 @pytest.fixture(scope="module")
@@ -205,9 +205,11 @@ def test_what_is_read_does_not_grow_with_the_age_of_the_source(tmp_path: Path) -
 
 def test_a_page_that_says_the_same_is_not_written_again(tmp_path: Path) -> None:
     ledger = Ledger(Settings.from_environment({"LAKEHOUSE_HOME": str(tmp_path)}))
-    story("shop", tables=2, runs=3).write(ledger)
+    told = story("shop", tables=2, runs=3)
+    told.write(ledger)
+    run_id = Run(told, 2).id
 
-    before = write_source_page(tmp_path, ledger, "shop", "mysql").stat()
-    after = write_source_page(tmp_path, ledger, "shop", "mysql").stat()
+    before = write_pages(tmp_path, ledger, "shop", "mysql", run_id).stat()
+    after = write_pages(tmp_path, ledger, "shop", "mysql", run_id).stat()
 
     assert (before.st_ino, before.st_mtime_ns) == (after.st_ino, after.st_mtime_ns)

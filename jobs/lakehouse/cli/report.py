@@ -17,7 +17,7 @@ from lakehouse.plan.records import QuarantineRow
 from lakehouse.quality.pages.writing import write_source_page
 from lakehouse.quality.report import Report, ReportFinding, passed_by_suite
 from lakehouse.quality.report_files import write_report
-from lakehouse.quality.summary import open_quarantine, summarise_validation
+from lakehouse.quality.summary import open_quarantine, read_recent, summarise_validation
 from lakehouse.quality.text import shown
 from lakehouse.spark.ledger import Ledger
 from lakehouse.spark.sql import messages_query
@@ -48,10 +48,10 @@ def register(app: typer.Typer) -> None:
 def _report(source: Source, cut: Cut = None, *, as_json: AsJson = False) -> None:
     settings = Settings.from_environment()
     config, ledger = load_source(source, settings), open_ledger(settings, source)
-    report = summarise_validation(ledger, source, cut)
-    waiting, is_whole = open_quarantine(ledger, source)
+    report, recent = summarise_validation(ledger, source, cut), read_recent(ledger, source)
+    waiting, is_whole = open_quarantine(ledger, source, recent.cut)
     page = write_report(settings.home, report)
-    of_source = write_source_page(settings.home, ledger, source, config.connector)
+    of_source = write_source_page(settings.home, ledger, source, config.connector, recent)
     if as_json:
         document = {**asdict(report), "report": str(page), "page": str(of_source)}
         document["quarantine"] = [_message(row) for row in waiting]

@@ -7,8 +7,8 @@ In: rows of `quality.runs`, `results`, `cuts` and `schema_versions`. Out: values
 from __future__ import annotations
 
 import json
-from collections.abc import Container, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Iterable
+from dataclasses import dataclass, replace
 
 from lakehouse.errors import StepFailed
 from lakehouse.names import RETIRED, TableIdentity
@@ -31,7 +31,7 @@ from lakehouse.quality.run_report import SUCCEEDED, run_report, steps_of
 from lakehouse.spark.ledger import Ledger
 
 # A run has five steps, and a row for each try of one.
-RECENT_ROWS = 200
+_RECENT_ROWS = 200
 _QUARANTINE_ROWS = 20_000
 
 
@@ -56,58 +56,70 @@ class TableState:
     held_keys: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Recent:
+    """What the newest rows of a source tell.
+
+    Attributes:
+        runs: Its newest steps, oldest first; those of the oldest run may be missing.
+        cut: Its newest published cut.
+    """
+
+    runs: tuple[RunRow, ...]
+    cut: CutRow | None
+
+
+def read_recent(ledger: Ledger, source: str) -> Recent:
+    """The newest runs and the newest cut of a source, whatever its age."""
+    runs = ledger.newest(RUNS, _RECENT_ROWS, source=source)
+    cuts = ledger.newest(CUTS, _RECENT_ROWS, source=source)
+    published = [row for row in cuts if isinstance(row, CutRow) and row.state == "published"]
+    return Recent(
+        tuple(row for row in runs if isinstance(row, RunRow)),
+        max(published, key=lambda row: row.cut_id, default=None),
+    )
+
+
 def summarise_validation(ledger: Ledger, source: str, cut_id: str | None) -> Report:
     """The report of the run that validated a cut, or of the newest that validated or failed.
 
     Raises:
         StepFailed: Nothing was validated, or not this cut.
     """
-    runs = recent_runs(ledger, source) if cut_id is None else ledger.runs(source)
-    found = [row for row in runs if _is_told(row) and cut_id in (None, _cut_of(row))]
+    recent = read_recent(ledger, source)
+    if cut_id is not None:
+        recent = replace(recent, runs=tuple(ledger.runs(source)))
+    found = [row for row in recent.runs if _is_told(row) and cut_id in (None, _cut_of(row))]
     if not found:
         which = f"cut {cut_id!r}" if cut_id else "a run"
         raise StepFailed(
             f"Source {source!r}: {which} was never validated: expected a row of validate in "
             f"quality.runs; do `lakehouse run --source {source}`"
         )
-    return report_of(ledger, source, found[-1].run_id, runs)
+    return report_of(ledger, source, found[-1].run_id, recent)
 
 
-def report_of(ledger: Ledger, source: str, run_id: str, runs: Sequence[RunRow]) -> Report:
-    """The report of one run.
+def report_of(ledger: Ledger, source: str, run_id: str, recent: Recent) -> Report:
+    """The report of one run, which has a row at least among the recent ones."""
+    found = ledger.rows(RESULTS, source=source, run_id=run_id)
+    results = [row for row in found if isinstance(row, ResultRow)]
+    published = sorted(identities_of(recent.cut))
+    return run_report(steps_of(recent.runs, run_id), results, published)
+
+
+def open_quarantine(
+    ledger: Ledger, source: str, cut: CutRow | None
+) -> tuple[tuple[QuarantineRow, ...], bool]:
+    """The messages that cannot be applied and wait for a replay, by place; those of every run.
 
     Args:
         ledger: The control tables.
         source: The source.
-        run_id: The run; it has a row at least.
-        runs: Rows of the source with all of the run's, oldest first.
-    """
-    cut = newest_cut(ledger, source)
-    found = ledger.rows(RESULTS, source=source, run_id=run_id)
-    results = [row for row in found if isinstance(row, ResultRow)]
-    return run_report(steps_of(runs, run_id), results, sorted(identities_of(cut)))
-
-
-def recent_runs(ledger: Ledger, source: str) -> list[RunRow]:
-    """The newest steps of a source's runs, oldest first; those of the oldest run may be missing."""
-    found = ledger.newest(RUNS, RECENT_ROWS, source=source)
-    return [row for row in found if isinstance(row, RunRow)]
-
-
-def newest_cut(ledger: Ledger, source: str) -> CutRow | None:
-    """The newest published cut, of those that the newest rows tell of."""
-    found = ledger.newest(CUTS, RECENT_ROWS, source=source)
-    published = [row for row in found if isinstance(row, CutRow) and row.state == "published"]
-    return max(published, key=lambda row: row.cut_id, default=None)
-
-
-def open_quarantine(ledger: Ledger, source: str) -> tuple[tuple[QuarantineRow, ...], bool]:
-    """The messages that cannot be applied and wait for a replay, by place; those of every run.
+        cut: Its newest cut: what is behind it a run still judges itself.
 
     Returns:
         The messages, and whether they are all: older ones than the newest rows tell are not read.
     """
-    cut = newest_cut(ledger, source)
     applied = Progress.from_json(cut.offsets if cut else "").offsets
     found = ledger.newest(QUARANTINE, _QUARANTINE_ROWS, source=source)
     rows = [row for row in found if isinstance(row, QuarantineRow)]

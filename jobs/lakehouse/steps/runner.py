@@ -20,7 +20,7 @@ import structlog
 from lakehouse.errors import LakehouseError, Superseded
 from lakehouse.plan.records import RUNS, RunRow, Step
 from lakehouse.steps.context import StepContext, StepOutcome
-from lakehouse.steps.reporting import write_pages
+from lakehouse.steps.reporting import show_end
 
 StepFunction = Callable[[StepContext], StepOutcome]
 _LOG = structlog.get_logger()
@@ -55,10 +55,10 @@ def execute(step: Step, context: StepContext) -> StepOutcome:
     except BaseException as error:
         failed = StepOutcome(_first_line(error), status="failed")
         _record(step, context, started, failed)
-        write_pages(step, context, failed)
+        show_end(step, context, failed)
         raise
     _record(step, context, started, outcome)
-    write_pages(step, context, outcome)
+    show_end(step, context, outcome)
     seconds = (datetime.now(UTC) - started).total_seconds()
     _LOG.info("step ended", step=step, status=outcome.status, seconds=round(seconds, 2))
     return outcome

@@ -24,7 +24,7 @@ from lakehouse.plan.records import (
     SchemaVersionRow,
 )
 from lakehouse.quality.run_report import steps_of
-from lakehouse.quality.summary import newest_cut, open_quarantine
+from lakehouse.quality.summary import Recent, open_quarantine
 from lakehouse.spark.ledger import Ledger
 from lakehouse.spark.newest import newest_in
 
@@ -58,28 +58,26 @@ class SourceRecords:
     newest_message: datetime | None
 
 
-def read_source(
-    ledger: Ledger, source: str, connector: str, runs: Sequence[RunRow]
-) -> SourceRecords:
+def read_source(ledger: Ledger, source: str, connector: str, recent: Recent) -> SourceRecords:
     """The rows of a source's newest runs, and what stands of it.
 
     Args:
         ledger: The control tables.
         source: The source.
         connector: Its connector's name.
-        runs: Its newest steps, as `recent_runs` gives them.
+        recent: Its newest runs and cut.
     """
-    ids = list(dict.fromkeys(row.run_id for row in runs))
-    steps = tuple(steps_of(runs, run_id) for run_id in ids[-RUNS_SHOWN:])
+    ids = list(dict.fromkeys(row.run_id for row in recent.runs))
+    steps = tuple(steps_of(recent.runs, run_id) for run_id in ids[-RUNS_SHOWN:])
     since = min((row.started_at for run in steps for row in run), default=None)
-    waiting, is_whole = open_quarantine(ledger, source)
+    waiting, is_whole = open_quarantine(ledger, source, recent.cut)
     results = ledger.newest(RESULTS, _MOST_RESULTS, since=since, source=source)
     versions = ledger.newest(SCHEMA_VERSIONS, _MOST_VERSIONS, source=source)
     return SourceRecords(
         source=source,
         connector=connector,
         runs=steps,
-        cut=newest_cut(ledger, source),
+        cut=recent.cut,
         results=tuple(row for row in results if isinstance(row, ResultRow)),
         versions=tuple(row for row in versions if isinstance(row, SchemaVersionRow)),
         quarantine=waiting,
