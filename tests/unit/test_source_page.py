@@ -77,6 +77,16 @@ def test_a_table_that_its_suites_refuse_shows_another_way_out(records: SourceRec
     ]
 
 
+def test_a_statement_may_hold_its_table_before_rows_come(records: SourceRecords) -> None:
+    rows = [row for row in records.versions if row.verdict != "hold"]
+    statement = next(row for row in reversed(rows) if "MODIFY amount" in row.ddl)
+    told = replace(statement, verdict="hold", reason="waits", offset=9)
+    (held,) = source_page(replace(records, versions=(*rows, told))).held
+
+    assert (held.silver, held.reason, held.at) == (ORDERS, "waits", ("shop.shop.orders", 0, 9))
+    assert held.ddl == statement.ddl
+
+
 def test_a_name_that_a_shell_would_read_is_quoted(records: SourceRecords) -> None:
     name = json.dumps(["shop", None, "or ders; rm -rf"])
     rows = tuple(replace(row, identity=name) for row in records.versions)

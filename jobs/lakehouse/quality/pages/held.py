@@ -41,11 +41,12 @@ def held_tables(
 
 
 def _held_versions(records: SourceRecords) -> dict[str, SchemaVersionRow]:
-    """Silver table → the version at which it is held."""
-    rows = [row for row in records.versions if not is_from_ddl(row)]
-    newest = {(row.identity, row.fingerprint): row for row in rows}
+    """Silver table → the version at which it is held: that of its data events, else a statement."""
+    newest = {(row.identity, row.fingerprint): row for row in records.versions}
+    held = [row for row in newest.values() if row.verdict == HOLD]
     namespace = silver_namespace(records.source)
-    return {f"{namespace}.{row.table}": row for row in newest.values() if row.verdict == HOLD}
+    ordered = sorted(held, key=is_from_ddl, reverse=True)
+    return {f"{namespace}.{row.table}": row for row in ordered}
 
 
 def _by_change(
