@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -136,3 +137,17 @@ def test_a_cut_id_cannot_leave_the_folder(tmp_path: Path) -> None:
     page = write_report(tmp_path, report)
 
     assert page.resolve().is_relative_to(reports_folder(tmp_path, "s").resolve())
+
+
+def test_latest_is_the_newest_report_whichever_is_written_last(tmp_path: Path) -> None:
+    old = Report("s", "run", "", "1", Verdict.PASSED, "good", "2026-01-01T00:00:00+00:00")
+    new = replace(old, cut_id="2", validated_at="2026-01-01T00:00:01+00:00")
+    same_second = replace(new, cut_id="3")
+    latest = reports_folder(tmp_path, "s") / "latest"
+
+    found = []
+    for report in (old, new, old, same_second):
+        write_report(tmp_path, report)
+        found.append(str(latest.readlink()))
+
+    assert found == ["1", "2", "2", "3"]
