@@ -9,8 +9,8 @@ from lakehouse.config import Settings
 from lakehouse.quality.docs import write_docs
 from lakehouse.quality.judgement import Measurement, judge
 from lakehouse.quality.pages.writing import write_pages
-from lakehouse.quality.report_files import reports_folder
-from lakehouse.quality.summary import read_recent
+from lakehouse.quality.report_files import reports_folder, write_report
+from lakehouse.quality.summary import read_recent, report_of
 from lakehouse.spark.ledger import Ledger
 from tests.expectations.samples import BAD, GOOD
 from tests.support.quality_records import Story
@@ -38,11 +38,12 @@ def write_every_page(home: Path, told: Story) -> list[Path]:
     told.write(ledger)
     root = reports_folder(home, told.source)
     _write_docs(root / "docs", f"{told.runs:08d}", told)
-    runs = read_recent(ledger, told.source).runs
-    failed = [row.run_id for row in runs if row.status == "failed"]
-    newest = list(dict.fromkeys(row.run_id for row in runs))[-2:]
-    for run_id in (*failed, *newest):
-        write_pages(home, ledger, told.source, "mysql", run_id)
+    recent = read_recent(ledger, told.source)
+    failed = [row.run_id for row in recent.runs if row.status == "failed"]
+    *_, before, newest = dict.fromkeys(row.run_id for row in recent.runs)
+    for run_id in (*failed, before):
+        write_report(home, report_of(ledger, told.source, run_id, recent))
+    write_pages(home, ledger, told.source, "mysql", newest)
     return sorted(root.rglob("*.html"))
 
 

@@ -25,7 +25,7 @@ EVERY = timedelta(minutes=30)
 NAMES = ("customers", "orders", "order_items", "payments", "products", "shipments", "reviews")
 CONTROL_TABLES = (RUNS, CUTS, RESULTS, SCHEMA_VERSIONS, QUARANTINE)
 # Runs leave a file for each row of some tables; so many files a test can wait for.
-_COMMITS = 8
+_COMMITS = 3
 
 
 @dataclass
