@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from lakehouse.plan.records import RESULTS, STEPS, CutRow, ResultRow, RunRow
-from lakehouse.quality.summary import newest_of_each
+from lakehouse.quality.run_report import newest_of_each
 from lakehouse.spark.ledger import Ledger
 
 # The law of design and documentation: the first two terms equal the sum of the others.

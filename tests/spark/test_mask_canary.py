@@ -7,7 +7,9 @@ left behind is searched. The same history without masks shows that the search wo
 from __future__ import annotations
 
 import base64
+import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -58,6 +60,7 @@ def history(name: str, folder: Path) -> list[Path]:
         column("phone", "string"),
         column("pin", "int32", optional=False),
         column("n", "int32"),
+        column("must", "string", optional=False),
     ]
     table, pg = Table("people", columns, key=("email",)), Postgres(name)
     pg.snapshot(table, [person("0"), person("1")])
@@ -71,6 +74,8 @@ def history(name: str, folder: Path) -> list[Path]:
         (table, "c", None, person("6", amount=f"?{TEXTS['name']}", **more)),
         (table, "c", None, person("7", pin=TEXTS["name"], n="none", **more)),
         (table, "c", None, person("8", **more)),
+        # Fails an expectation, so that the report names its key.
+        (table, "c", None, person("9", must=None, **more)),
     )
     pg.send_raw(f"{name}.public.people", None, f'{{"payload": "{TEXTS["card"]}"')
     return [first, pg.archive(folder / "second")]
@@ -86,6 +91,7 @@ def person(number: str, **more: object) -> dict[str, object]:
         "phone": TEXTS["phone"] + number,
         "pin": 771234577,
         "n": 1,
+        "must": "be there",
     } | more
 
 
@@ -153,6 +159,10 @@ def test_a_masked_value_is_in_bronze_and_nowhere_else(
     home = tmp_path / "masked"
     found = found_in(home, run(home, MASKED, monkeypatch))
     assert {name: places for name, places in found.items() if places} == {}
+    text = (home / "reports" / "canary" / "latest" / "report.json").read_text(encoding="utf-8")
+    named = [sample["key"] for each in json.loads(text)["findings"] for sample in each["samples"]]
+    assert len(named) == 1
+    assert re.fullmatch(r'\{"email":"[0-9a-f]{64}"\}', named[0])
 
 
 def test_the_search_finds_every_canary_where_nothing_is_masked(

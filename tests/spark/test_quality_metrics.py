@@ -14,7 +14,9 @@ from lakehouse.config import SourceConfig, parse_source
 from lakehouse.plan.handover import StagedTable
 from lakehouse.quality.judgement import Finding, judge
 from lakehouse.quality.metrics import Scope, measure
+from lakehouse.quality.samples import find_samples
 from lakehouse.quality.staged import LandedRanges, landed_ranges, targets
+from lakehouse.spark.sql import messages_query
 from tests.spark.quality_tables import (
     STARTED,
     Row,
@@ -156,12 +158,41 @@ def test_the_number_of_jobs_grows_with_nothing(spark: SparkSession) -> None:
     assert 0 < jobs(one, 0) == jobs(more, 0)
 
 
+def test_rows_that_fail_are_named_with_their_messages(spark: SparkSession) -> None:
+    older = Row(2, 110, position="0000000019")
+    staged = stage(spark, "q_named", "orders", PUBLISHED, [older])
+    for row in (Row(4, 120, name=None), Row(4, 121), Row(None, 130), Row(5, 200)):
+        append_staged(spark, staged, row)
+    cut, base = cut_of("q_named", ["orders"], [staged]), base_of("q_named", ["orders"], [staged])
+    found = targets(source_of("q_named"), cut, base)
+    silver, _ = measure(spark, "q_named", found, NOTHING)
+    findings = judge(SUITES["silver"], silver).findings
+
+    samples = find_samples(spark, "q_named", found, NOTHING, findings, Scope.CHANGE)
+
+    topic = topic_of("q_named", "orders")
+    assert {
+        rule: {(row.key, tuple(offset for _, _, offset in row.messages)) for row in rows}
+        for (_, rule), rows in samples.items()
+    } == {
+        "no_duplicate_keys": {('{"id":4}', (120, 121))},
+        "no_null_keys": {('{"id":null}', (130,))},
+        "no_nulls_in_required": {('{"id":4}', (120,))},
+        "no_positions_going_back": {('{"id":2}', (110, 20))},
+        "no_rows_outside_cut": {('{"id":5}', (200,))},
+    }
+    assert {place[0] for rows in samples.values() for row in rows for place in row.messages} == {
+        topic
+    }
+    assert find_samples(spark, "q_named", found, NOTHING, (), Scope.CHANGE) == {}
+
+
 LANDED = [(topic, 0, offset) for topic in ("q.public.a",) for offset in (100, 120, 199)]
 
 
-def bronze_failed(
+def bronze_findings(
     spark: SparkSession, source: str, messages: Sequence[tuple[str | None, int, int | None]]
-) -> set[str]:
+) -> tuple[LandedRanges, tuple[Finding, ...]]:
     write_bronze(spark, source, messages)
     rows = [
         land_row(source, ["a"], 100, "earlier", 1),
@@ -172,7 +203,14 @@ def bronze_failed(
     ]
     landed = landed_ranges(rows, "run", STARTED)
     _, bronze = measure(spark, source, (), landed)
-    return failed(judge(SUITES["bronze"], bronze).findings)
+    return landed, judge(SUITES["bronze"], bronze).findings
+
+
+def bronze_failed(
+    spark: SparkSession, source: str, messages: Sequence[tuple[str | None, int, int | None]]
+) -> set[str]:
+    _, findings = bronze_findings(spark, source, messages)
+    return failed(findings)
 
 
 BRONZE = {
@@ -195,6 +233,31 @@ def test_faults_of_landed_messages_are_found(spark: SparkSession, case: str) -> 
     topic = topic_of(source, "a")
 
     assert bronze_failed(spark, source, [(topic, 0, number) for number in numbers]) == rules
+
+
+def test_landed_messages_that_fail_are_named_and_their_query_finds_them(
+    spark: SparkSession,
+) -> None:
+    source = "q_bronze_named"
+    topic = topic_of(source, "a")
+    numbers = [99, 100, 120, 120, 150, 200]
+    landed, findings = bronze_findings(spark, source, [(topic, 0, n) for n in numbers])
+
+    samples = find_samples(spark, source, (), landed, findings, Scope.CHANGE)
+
+    places = {
+        rule: [place for row in rows for place in row.messages]
+        for (_, rule), rows in samples.items()
+    }
+    assert places == {
+        "no_duplicate_offsets": [(topic, 0, 120)],
+        "range_start_within_first_offset": [(topic, 0, 99)],
+        "next_offset_within_range_end": [(topic, 0, 200)],
+        "no_missing_timestamps": [(topic, 0, 150)],
+    }
+    shown = spark.sql(messages_query(source, places["no_duplicate_offsets"])).collect()
+    # All of them have one event key.
+    assert [row["offset"] for row in shown] == sorted(numbers)
 
 
 def test_a_message_without_a_topic_is_found(spark: SparkSession) -> None:

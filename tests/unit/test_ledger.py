@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from lakehouse.config import Settings
-from lakehouse.plan.records import RUNS, RunRow
+from lakehouse.plan.records import CUTS, RUNS, RunRow
 from lakehouse.spark import ledger
 from lakehouse.spark.ledger import Ledger
 
@@ -54,3 +55,35 @@ def test_what_each_append_copies_stays_short(tmp_path, monkeypatch):
     assert len(table.snapshots()) <= 31
     assert len(newest.manifests(table.io)) <= 20
     assert len(table.metadata.metadata_log) <= 11
+
+
+def test_the_newest_rows_are_read_without_the_files_of_older_ones(tmp_path):
+    writer = Ledger(Settings.from_environment({"LAKEHOUSE_HOME": str(tmp_path)}))
+    files = set()
+    for number in range(40):
+        writer.append(RUNS, [run_row("a", number)])
+        written = set((tmp_path / "warehouse").rglob("*.parquet"))
+        if number < 5:
+            files |= written
+    for path in files:
+        path.unlink()
+
+    newest = writer.newest(RUNS, 3, source="a")
+
+    assert [row.run_id for row in newest] == ["37", "38", "39"]
+    since = writer.newest(RUNS, 50, since=newest[1].ended_at, source="a")
+    assert [row.run_id for row in since] == ["38", "39"]
+    assert writer.newest(RUNS, 3, source="b") == []
+    assert writer.newest(CUTS, 3, source="a") == []
+
+
+def test_the_newest_rows_are_found_in_files_of_any_order(tmp_path):
+    settings = Settings.from_environment({"LAKEHOUSE_HOME": str(tmp_path)})
+    writer, now = Ledger(settings), datetime(2026, 1, 1, tzinfo=UTC)
+    times = [now + timedelta(microseconds=n) for n in range(100)]
+    rows = [replace(run_row("a", n), ended_at=time) for n, time in enumerate(times)]
+    # Compaction puts old and new rows into one file.
+    for part in (rows[::2], rows[51:60:2], rows[1:50:2], rows[61::2]):
+        writer.append(RUNS, part)
+
+    assert [int(row.run_id) for row in writer.newest(RUNS, 7, source="a")] == [*range(93, 100)]

@@ -4,25 +4,19 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
 from expectations import SUITES
-from lakehouse.quality.docs import write_docs
-from lakehouse.quality.judgement import Measurement, judge
-from lakehouse.quality.report import (
-    Report,
-    ReportTable,
-    report_findings,
-    reports_folder,
-    shown,
-    write_report,
-)
-from tests.expectations.samples import GOOD
-
-HOSTILE = "<script>alert(1)</script>\"'><img src=//evil.example/x onerror=alert(2)>\u202egnp"
+from lakehouse.quality.judgement import Verdict
+from lakehouse.quality.report import Report
+from lakehouse.quality.report_files import reports_folder, write_report
+from lakehouse.quality.text import shown
+from tests.support.quality_pages import hostile, write_every_page
+from tests.support.quality_story import STOPPED, story
 
 
 class Tags(HTMLParser):
@@ -51,45 +45,28 @@ def tags_of(page: Path) -> Tags:
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """The pages of one run with hostile names everywhere."""
-    home = tmp_path_factory.mktemp("reports")
-    bad = GOOD["silver"] | {"duplicate_keys": 2}
-    silver = judge(
-        SUITES["silver"],
-        [Measurement(f"silver_s.{HOSTILE}", bad, {"duplicate_keys": HOSTILE})],
-    )
-    bronze = judge(SUITES["bronze"], [Measurement("t/0", GOOD["bronze"], {})])
-    report = Report(
-        source="s",
-        run_id=HOSTILE,
-        run_started="2026-01-01T00:00:00+00:00",
-        cut_id="00000001",
-        verdict="failed",
-        message=HOSTILE,
-        validated_at="2026-01-01T00:00:01+00:00",
-        tables=(ReportTable(HOSTILE, HOSTILE, "failed", 1, 1),),
-        findings=report_findings((*silver.findings, *bronze.findings)),
-        counts={HOSTILE: 1},
-    )
-    folder = reports_folder(home, "s")
-    write_docs(folder / "docs", report.key, (silver, bronze))
-    write_report(home, report)
-    return sorted(folder.rglob("*.html"))
+    """The pages of a source with hostile names and values everywhere."""
+    return write_every_page(tmp_path_factory.mktemp("home"), story("s", tables=3, say=hostile))
 
 
-def test_a_run_has_its_report_its_lists_and_its_data_docs(pages: list[Path]) -> None:
-    root = next(page for page in pages if page.name == "index.html" and page.parent.name == "s")
+def folder_of(pages: list[Path]) -> Path:
+    return next(page.parent for page in pages if page.name == "reports.html")
 
-    assert {page.relative_to(root.parent).as_posix() for page in pages} >= {
+
+def test_a_source_has_its_page_its_reports_their_list_and_its_data_docs(pages: list[Path]) -> None:
+    root = folder_of(pages)
+
+    assert {page.relative_to(root).as_posix() for page in pages} >= {
         "index.html",
-        "00000001/index.html",
+        "reports.html",
+        "00000030/index.html",
         "docs/index.html",
         "docs/expectations/bronze.html",
         "docs/expectations/silver.html",
-        "docs/validations/00000001/bronze.html",
-        "docs/validations/00000001/silver.html",
+        "docs/validations/00000030/bronze.html",
+        "docs/validations/00000030/silver.html",
     }
-    assert (root.parent / "latest" / "report.json").is_file()
+    assert (root / "latest").readlink() == Path("00000030")
 
 
 def test_pages_load_nothing_from_elsewhere(pages: list[Path]) -> None:
@@ -116,21 +93,38 @@ def test_hostile_names_and_values_stay_text(pages: list[Path]) -> None:
         assert tags.handlers == set(), page
 
 
-def test_our_pages_show_steering_characters_as_numbers(pages: list[Path]) -> None:
-    ours = [page for page in pages if "docs" not in page.parts]
-
-    assert all("\u202e" not in page.read_text(encoding="utf-8") for page in ours)
+def test_pages_show_steering_characters_as_numbers(pages: list[Path]) -> None:
+    for page in pages:
+        text = page.read_text(encoding="utf-8")
+        assert not set(text) & set("\u202e\u200f\u0000\r"), page
 
 
 def test_the_json_document_has_everything(pages: list[Path]) -> None:
-    page = next(
-        page for page in pages if page.parent.name == "00000001" and page.name == "index.html"
-    )
-    document = json.loads((page.parent / "report.json").read_text(encoding="utf-8"))
+    text = (folder_of(pages) / "00000030" / "report.json").read_text(encoding="utf-8")
+    document = json.loads(text)
 
     assert document["verdict"] == "failed"
-    assert document["tables"][0]["identity"] == HOSTILE
-    assert len(document["findings"]) == sum(len(SUITES[s].rules) for s in ("silver", "bronze"))
+    assert document["tables"][0]["identity"] == f"shop.{hostile('customers')}"
+    assert len(document["findings"]) == 3 * sum(len(SUITES[s].rules) for s in ("silver", "bronze"))
+    failed = [f for f in document["findings"] if not f["success"]]
+    assert all(f["samples"][0]["query"].startswith("SELECT topic,") for f in failed)
+
+
+@pytest.mark.parametrize(("number", "step"), STOPPED.items())
+def test_the_report_of_a_failed_run_says_at_which_step(
+    pages: list[Path], number: int, step: str
+) -> None:
+    reports = [json.loads(path.read_text()) for path in folder_of(pages).glob("*/report.json")]
+    (report,) = [
+        r
+        for r in reports
+        if any(s["status"] == "failed" for s in r["steps"]) and r["steps"][-1]["step"] == step
+    ]
+
+    assert report["verdict"] == "error"
+    assert f"{step} failed: No space left" in report["message"]
+    assert [s["status"] for s in report["steps"]][-1] == "failed"
+    assert len(report["not_validated"]) == (3 if step == "apply" else 0)
 
 
 def test_long_text_is_cut_and_says_so() -> None:
@@ -138,8 +132,22 @@ def test_long_text_is_cut_and_says_so() -> None:
 
 
 def test_a_cut_id_cannot_leave_the_folder(tmp_path: Path) -> None:
-    report = Report("s", "../../run", "", "", "error", "not validated", "2026-01-01")
+    report = Report("s", "../../run", "", "", Verdict.ERROR, "not validated", "2026-01-01")
 
     page = write_report(tmp_path, report)
 
     assert page.resolve().is_relative_to(reports_folder(tmp_path, "s").resolve())
+
+
+def test_latest_is_the_newest_report_whichever_is_written_last(tmp_path: Path) -> None:
+    old = Report("s", "run", "", "1", Verdict.PASSED, "good", "2026-01-01T00:00:00+00:00")
+    new = replace(old, cut_id="2", validated_at="2026-01-01T00:00:01+00:00")
+    same_second = replace(new, cut_id="3")
+    latest = reports_folder(tmp_path, "s") / "latest"
+
+    found = []
+    for report in (old, new, old, same_second):
+        write_report(tmp_path, report)
+        found.append(str(latest.readlink()))
+
+    assert found == ["1", "2", "2", "3"]

@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 
 from expectations import SUITES
 from lakehouse.cli import app
-from lakehouse.cli.report import without_password
+from lakehouse.cli.tables import without_password
 from lakehouse.plan.offsets import LandedOffsets, TopicProgress
 from lakehouse.plan.progress import Progress
 from lakehouse.plan.records import (
@@ -29,6 +29,7 @@ from lakehouse.plan.records import (
 )
 from lakehouse.quality.judgement import Measurement, Verdict, judge
 from lakehouse.quality.results import Try, result_rows
+from lakehouse.quality.samples import FailingRow
 from lakehouse.spark.ledger import Ledger
 from tests.expectations.samples import GOOD
 
@@ -62,7 +63,9 @@ def validated(ledger: Ledger, bad: Mapping[str, int]) -> None:
     suite = SUITES["silver"]
     findings = judge(suite, [Measurement(ORDERS, GOOD["silver"] | bad, {})]).findings
     of = Try("shop", "run", START, "00000001")
-    ledger.append(RESULTS, result_rows(of, findings, START + timedelta(minutes=2)))
+    row = FailingRow('{"id":7}', (("shop.public.orders", 0, 17), ("shop.public.orders", 0, 20)))
+    samples = {(ORDERS, "no_duplicate_keys"): (row,)} if "duplicate_keys" in bad else {}
+    ledger.append(RESULTS, result_rows(of, findings, START + timedelta(minutes=2), samples))
     verdict = "failed" if "duplicate_keys" in bad else "warning" if bad else "passed"
     detail = {
         "verdict": verdict,
@@ -96,7 +99,26 @@ def test_report_prints_what_was_found_and_ends_by_the_verdict(
     assert result.exit_code == code
     assert says in result.output
     assert "landed 7" in result.output
-    assert "report: /home/reports/shop/00000001/index.html" in result.output
+    assert "reports/shop/00000001/index.html" in result.output
+
+
+def test_report_names_the_rows_that_fail_and_how_their_messages_are_found(ledger: Ledger) -> None:
+    validated(ledger, {"duplicate_keys": 2})
+
+    printed = lakehouse("report", "--source", "shop").output
+    document = json.loads(lakehouse("report", "--source", "shop", "--json").output)
+
+    places = "shop.public.orders[0] offset 17, shop.public.orders[0] offset 20"
+    assert f'  {{"id":7}}: {places}' in printed
+    (query,) = [line for line in printed.splitlines() if line.startswith("  all their messages: ")]
+    assert "AND offset IN (17, 20)" in query
+    page = Path(document["report"]).read_text(encoding="utf-8")
+    assert "{&#34;id&#34;:7}" in page
+    (finding,) = [f for f in document["findings"] if f["samples"]]
+    assert finding["samples"][0]["messages"] == [
+        ["shop.public.orders", 0, 17],
+        ["shop.public.orders", 0, 20],
+    ]
 
 
 def test_report_as_json_has_every_finding(ledger: Ledger) -> None:

@@ -1,10 +1,9 @@
-"""Commands that show what is known without running anything: report, tables."""
+"""The command report: what became of a run, from control tables alone; its pages are made anew."""
 
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -13,20 +12,15 @@ import typer
 
 from lakehouse.cli.steps import Source
 from lakehouse.config import Settings, load_source
-from lakehouse.connectors import CONNECTORS
 from lakehouse.errors import StepFailed
-from lakehouse.plan.losses import Loss, LossClass
 from lakehouse.plan.records import QuarantineRow
-from lakehouse.quality.losses import column_losses
-from lakehouse.quality.report import passed_by_suite, shown
-from lakehouse.quality.summary import (
-    TableState,
-    ValidationSummary,
-    list_tables,
-    open_quarantine,
-    summarise_validation,
-)
+from lakehouse.quality.pages.writing import write_source_page
+from lakehouse.quality.report import Report, ReportFinding, passed_by_suite
+from lakehouse.quality.report_files import write_report
+from lakehouse.quality.summary import open_quarantine, read_recent, summarise_validation
+from lakehouse.quality.text import shown
 from lakehouse.spark.ledger import Ledger
+from lakehouse.spark.sql import messages_query
 
 Cut = Annotated[str | None, typer.Option("--cut", help="A cut's id. Default: the newest one.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
@@ -45,44 +39,29 @@ _LAW = (
 
 
 def register(app: typer.Typer) -> None:
-    """Add the commands to the application."""
+    """Add the command to the application."""
     app.command(
         "report", help="What validation found. Exit code 0: passed, 1: warnings, 2: critical."
     )(_report)
-    app.command("tables", help="The silver tables of a source: name, state, cut, snapshot.")(
-        _tables
-    )
 
 
 def _report(source: Source, cut: Cut = None, *, as_json: AsJson = False) -> None:
     settings = Settings.from_environment()
-    load_source(source, settings)
-    ledger = open_ledger(settings, source)
-    summary, waiting = summarise_validation(ledger, source, cut), open_quarantine(ledger, source)
+    config, ledger = load_source(source, settings), open_ledger(settings, source)
+    report, recent = summarise_validation(ledger, source, cut), read_recent(ledger, source)
+    waiting, is_whole = open_quarantine(ledger, source, recent.cut)
+    page = write_report(settings.home, report)
+    of_source = write_source_page(settings.home, ledger, source, config.connector, recent)
     if as_json:
-        document = {**asdict(summary), "verdict": summary.verdict.value}
+        document = {**asdict(report), "report": str(page), "page": str(of_source)}
         document["quarantine"] = [_message(row) for row in waiting]
         typer.echo(json.dumps(document, indent=1))
     else:
-        _print_report(summary)
-        _print_quarantine(waiting, source)
-    raise typer.Exit(summary.verdict.exit_code)
-
-
-def _tables(source: Source, cut: Cut = None, *, as_json: AsJson = False) -> None:
-    settings = Settings.from_environment()
-    config, ledger = load_source(source, settings), open_ledger(settings, source)
-    states = list_tables(ledger, source, cut)
-    recorded = ledger.schema_versions(source)
-    losses = column_losses(recorded, source, CONNECTORS[config.connector])
-    catalog = without_password(settings.catalog_uri)
-    if as_json:
-        tables = [{**asdict(s), "columns": _columns(losses.get(s.silver, ()))} for s in states]
-        typer.echo(json.dumps({"catalog": catalog, "tables": tables}, indent=1))
-        return
-    _print_columns(("source table", "silver", "state", "cut", "snapshot", "reason"), _rows(states))
-    _print_losses([state.silver for state in states], losses)
-    typer.echo(f"catalog: {catalog} (warehouse {settings.warehouse})")
+        _print_report(report)
+        typer.echo(f"report: {page}")
+        typer.echo(f"data quality of the source: {of_source}")
+        _print_quarantine(waiting, source, is_whole=is_whole)
+    raise typer.Exit(report.verdict.exit_code)
 
 
 def open_ledger(settings: Settings, source: str) -> Ledger:
@@ -100,70 +79,62 @@ def open_ledger(settings: Settings, source: str) -> Ledger:
     return Ledger(settings)
 
 
-def _columns(losses: Iterable[Loss]) -> list[dict[str, str]]:
-    return [asdict(loss) for loss in losses]
-
-
-def _print_losses(names: Iterable[str], losses: Mapping[str, Iterable[Loss]]) -> None:
-    """The lossy columns, each with the reason and what it is known from."""
-    rows = [
-        (name, shown(loss.name), shown(loss.reason), loss.fact)
-        for name in names
-        for loss in losses.get(name, ())
-        if loss.loss is LossClass.LOSSY
-    ]
-    if rows:
-        typer.echo("")
-        _print_columns(("silver", "lossy column", "what is lost", "known from"), rows)
-        typer.echo("")
-
-
-def without_password(uri: str) -> str:
-    """A catalog's address as it may be shown."""
-    return re.sub(r"(://[^:/@]*):[^@]*@", r"\1:***@", uri)
-
-
-def _print_report(summary: ValidationSummary) -> None:
-    cut = f"cut {summary.cut_id}" if summary.cut_id else "no cut"
-    typer.echo(f"{summary.source}, {cut}, run {shown(summary.run_id)}: {summary.verdict.value}")
-    typer.echo(shown(summary.message))
-    if summary.verdicts:
-        typer.echo("")
-        _print_columns(
-            ("table", "verdict", "passed", "failed"),
-            (
-                (table, verdict, *_passed(summary, table))
-                for table, verdict in sorted(summary.verdicts.items())
-            ),
-        )
-    if summary.findings:
-        typer.echo("")
-        _print_columns(
-            ("suite", "passed", "failed"),
-            (
-                (suite, str(passed), str(failed))
-                for suite, (passed, failed) in passed_by_suite(summary.findings).items()
-            ),
-        )
-    for finding in summary.findings:
-        if not finding.success:
-            typer.echo(
-                f"{finding.severity}: {finding.suite}.{finding.rule} of {shown(finding.subject)}: "
-                f"observed {shown(dict(finding.observed))}, expected {finding.expected}. "
-                f"{finding.description}"
-            )
-    if summary.conservation:
-        counts = ", ".join(f"{name} {summary.conservation.get(name, 0)}" for name in _LAW)
+def _print_report(report: Report) -> None:
+    cut = f"cut {report.cut_id}" if report.cut_id else "no cut"
+    typer.echo(f"{report.source}, {cut}, run {shown(report.run_id)}: {report.verdict}")
+    typer.echo(shown(report.message))
+    _print_part(
+        ("step", "status", "seconds", "outcome"),
+        ((s.step, s.status, f"{s.seconds:.1f}", shown(s.message)) for s in report.steps),
+    )
+    if report.not_validated:
+        typer.echo(f"\nnot validated: {shown(', '.join(report.not_validated))}")
+    _print_part(
+        ("table", "verdict", "passed", "failed"),
+        ((table.silver, table.verdict, *_passed(report, table.silver)) for table in report.tables),
+    )
+    _print_part(
+        ("suite", "passed", "failed"),
+        (
+            (suite, str(passed), str(failed))
+            for suite, (passed, failed) in passed_by_suite(report.findings).items()
+        ),
+    )
+    for finding in report.failed:
+        _print_finding(finding, report.source)
+    if report.conservation:
+        counts = ", ".join(f"{name} {report.conservation.get(name, 0)}" for name in _LAW)
         typer.echo(f"\nmessages: {counts}")
-    if summary.report:
-        typer.echo(f"report: {summary.report}")
 
 
-def _print_quarantine(waiting: Sequence[QuarantineRow], source: str) -> None:
+def _print_finding(finding: ReportFinding, source: str) -> None:
+    """What did not pass, the rows for which it did not, and how their messages are found."""
+    typer.echo(
+        f"{finding.severity}: {finding.suite}.{finding.rule} of {shown(finding.subject)}: "
+        f"{shown(finding.problem) or 'observed ' + shown(dict(finding.observed))}, "
+        f"expected {finding.expected}. {finding.description}"
+    )
+    for sample in finding.samples:
+        places = ", ".join(f"{topic}[{n}] offset {offset}" for topic, n, offset in sample.messages)
+        typer.echo(f"  {shown(sample.key) or 'no key'}: {places or 'no message'}")
+    if finding.messages:
+        typer.echo(f"  all their messages: {messages_query(source, finding.messages)}")
+
+
+def _print_part(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """A table of the report, unless it is empty."""
+    listed = list(rows)
+    if listed:
+        typer.echo("")
+        print_columns(header, listed)
+
+
+def _print_quarantine(waiting: Sequence[QuarantineRow], source: str, *, is_whole: bool) -> None:
     """The messages that wait, whichever run set them aside."""
     if not waiting:
         return
-    typer.echo(f"\nin quarantine: {len(waiting)}; `lakehouse replay --source {source}` tries again")
+    count = f"{len(waiting)}" if is_whole else f"{len(waiting)} or more"
+    typer.echo(f"\nin quarantine: {count}; `lakehouse replay --source {source}` tries again")
     rows = [
         (
             f"{row.topic}[{row.partition}] offset {row.offset}",
@@ -173,7 +144,7 @@ def _print_quarantine(waiting: Sequence[QuarantineRow], source: str) -> None:
         )
         for row in waiting[:_MOST_SHOWN]
     ]
-    _print_columns(("message", "table", "reason", "detail"), rows)
+    print_columns(("message", "table", "reason", "detail"), rows)
     if len(waiting) > _MOST_SHOWN:
         typer.echo(f"… and {len(waiting) - _MOST_SHOWN} more in quality.quarantine")
 
@@ -189,22 +160,14 @@ def _message(row: QuarantineRow) -> dict[str, str | int]:
     }
 
 
-def _passed(summary: ValidationSummary, table: str) -> tuple[str, str]:
-    mine = [finding for finding in summary.findings if finding.subject == table]
+def _passed(report: Report, table: str) -> tuple[str, str]:
+    mine = [finding for finding in report.findings if finding.subject == table]
     passed = sum(finding.success for finding in mine)
     return str(passed), str(len(mine) - passed)
 
 
-def _rows(states: Iterable[TableState]) -> Iterable[Sequence[str]]:
-    for state in states:
-        snapshot = str(state.snapshot_id) if state.snapshot_id is not None else "-"
-        cut = state.cut_id or "-"
-        held = f"{state.held_keys} keys held by quarantined events" if state.held_keys else ""
-        reason = "; ".join(text for text in (shown(state.reason), held) if text)
-        yield (shown(state.identity), state.silver, state.state, cut, snapshot, reason)
-
-
-def _print_columns(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+def print_columns(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print rows below their header, each column as wide as its widest cell."""
     lines = [tuple(header), *(tuple(row) for row in rows)]
     widths = [max(len(line[index]) for line in lines) for index in range(len(header))]
     for line in lines:

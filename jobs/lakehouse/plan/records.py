@@ -92,6 +92,8 @@ class ResultRow:
         table: Silver table, bronze table or topic that was judged.
         cut: The cut that was validated, before it is published; empty when there is none.
         observed: JSON text of the observed value, never a row's value.
+        samples: JSON list of rows that fail: [{"key", "messages": [[topic, partition, offset]]}],
+            the key as silver has it; empty where none was looked for.
     """
 
     source: str
@@ -107,6 +109,7 @@ class ResultRow:
     observed: str
     expected: str
     validated_at: datetime
+    samples: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,15 +169,16 @@ Record = RunRow | CutRow | ResultRow | SchemaVersionRow | QuarantineRow
 
 @dataclass(frozen=True, slots=True)
 class ControlTable:
-    """A control table and the type of its rows."""
+    """A control table, the type of its rows, and the column that says when one was made."""
 
     name: str
     row: type[Record] = field(repr=False)
+    time: str
 
 
-RUNS = ControlTable("quality.runs", RunRow)
-CUTS = ControlTable("quality.cuts", CutRow)
-RESULTS = ControlTable("quality.results", ResultRow)
-SCHEMA_VERSIONS = ControlTable("quality.schema_versions", SchemaVersionRow)
-QUARANTINE = ControlTable("quality.quarantine", QuarantineRow)
+RUNS = ControlTable("quality.runs", RunRow, "ended_at")
+CUTS = ControlTable("quality.cuts", CutRow, "recorded_at")
+RESULTS = ControlTable("quality.results", ResultRow, "validated_at")
+SCHEMA_VERSIONS = ControlTable("quality.schema_versions", SchemaVersionRow, "recorded_at")
+QUARANTINE = ControlTable("quality.quarantine", QuarantineRow, "recorded_at")
 CONTROL_TABLES = (RUNS, CUTS, RESULTS, SCHEMA_VERSIONS, QUARANTINE)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from expectations import SUITES
 from lakehouse.quality.files import write_text
 from lakehouse.quality.judgement import Judgement
+from lakehouse.quality.text import without_steering
 
 if TYPE_CHECKING:
     from great_expectations.render.components import RenderedDocumentContent
@@ -62,7 +63,8 @@ def write_docs(folder: Path, key: str, judgements: Iterable[Judgement]) -> tuple
 
 def _page(content: RenderedDocumentContent, title: str, home: str) -> str:
     text: str = _view().render(content, template="data_docs_page.j2", title=title, home=home)  # type: ignore[no-untyped-call]
-    return text
+    # Great Expectations escapes names and lets them turn the text around.
+    return without_steering(text)
 
 
 @cache

@@ -8,11 +8,17 @@ from pathlib import Path
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a file so that a reader sees the old or the new content, never a part."""
+    """Write a file so that a reader sees the old or the new content, never a part.
+
+    A file that says so already stays as it is.
+    """
+    # Text from messages may hold lone surrogates.
+    content = text.encode("utf-8", errors="backslashreplace")
+    if path.is_file() and path.read_bytes() == content:
+        return
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    # Text from messages may hold lone surrogates.
-    temporary.write_text(text, encoding="utf-8", errors="backslashreplace")
+    temporary.write_bytes(content)
     temporary.replace(path)
 
 

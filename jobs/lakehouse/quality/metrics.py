@@ -60,10 +60,8 @@ def measure(
     Returns:
         The measurements of the silver tables and of the topic partitions.
     """
-    session = _session(spark, targets, landed)
-    tables = [
-        SilverRows(target, _types(session, target), full=scope is Scope.FULL) for target in targets
-    ]
+    session = session_for(spark, targets, landed)
+    tables = [silver_rows(session, target, scope) for target in targets]
     parts = [*_silver_statements(tables, whole_up_to), *_bronze_statements(source, landed)]
     rows = {row["subject"]: row for row in session.sql(_totals(parts)).collect()} if parts else {}
     silver_tables = {target.silver for target in targets}
@@ -112,25 +110,34 @@ def _keys(tables: Iterable[SilverRows]) -> int:
     return sum(table.target.table.upserts for table in tables)
 
 
-def _session(spark: SparkSession, targets: Sequence[Target], landed: LandedRanges) -> SparkSession:
-    """A session for this pass."""
+def session_for(
+    spark: SparkSession, targets: Sequence[Target], landed: LandedRanges
+) -> SparkSession:
+    """A session for queries over the staged tables and what landed."""
     session = spark.newSession()
     tune(session, sum(target.table.rows for target in targets) + sum(landed.messages.values()))
     return session
 
 
-def _types(session: SparkSession, target: Target) -> dict[str, str]:
+def silver_rows(session: SparkSession, target: Target, scope: Scope) -> SilverRows:
+    """The statements of one staged table."""
     schema = session.table(full_name(target.silver, target.branch)).schema
-    return {field.name: field.dataType.simpleString() for field in schema.fields}
+    types = {field.name: field.dataType.simpleString() for field in schema.fields}
+    return SilverRows(target, types, full=scope is Scope.FULL)
+
+
+def landed_by(landed: LandedRanges) -> str:
+    """Whether a message was landed by this try of the run, its range right or not."""
+    since = f"timestamp_micros({int(landed.since.timestamp() * 1_000_000)})"
+    return f"run_id = {literal(landed.run_id)} AND landed_at >= {since}"
 
 
 def _bronze_statements(source: str, landed: LandedRanges) -> tuple[str, ...]:
     """The messages of the landed ranges, and all that this try landed."""
     if not landed.ranges:
         return ()
-    since = f"timestamp_micros({int(landed.since.timestamp() * 1_000_000)})"
-    own = f"run_id = {literal(landed.run_id)} AND landed_at >= {since}"
-    read = any_of((own, *map(_in_range, landed.ranges)))
+    own = landed_by(landed)
+    read = any_of((own, *map(in_range, landed.ranges)))
     shape = Shape(
         subject="concat(coalesce(topic, '?'), '/', coalesce(string(partition), '?'))",
         h1="offset",
@@ -220,7 +227,8 @@ def _bronze_measurement(
     return Measurement(place, values, {})
 
 
-def _in_range(each: OffsetRange) -> str:
+def in_range(each: OffsetRange) -> str:
+    """Whether a message lies in a landed range."""
     return (
         f"{in_partition((each.topic, each.partition))} AND topic_id = {literal(each.topic_id)} "
         f"AND offset >= {each.start} AND offset < {each.end}"

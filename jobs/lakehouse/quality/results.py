@@ -9,6 +9,7 @@ from datetime import datetime
 
 from lakehouse.plan.records import ResultRow
 from lakehouse.quality.judgement import Finding, Verdict, verdict_of, worst
+from lakehouse.quality.samples import Samples, samples_json
 from lakehouse.quality.staged import Target
 
 
@@ -23,9 +24,16 @@ class Try:
 
 
 def result_rows(
-    of: Try, findings: Iterable[Finding], validated_at: datetime
+    of: Try, findings: Iterable[Finding], validated_at: datetime, samples: Samples
 ) -> tuple[ResultRow, ...]:
-    """One row for each finding; metrics are counts and offsets, never a value of a row."""
+    """One row for each finding; metrics are counts and offsets, never a value of a row.
+
+    Args:
+        of: The try of the run.
+        findings: What it found.
+        validated_at: When.
+        samples: Rows for which expectations fail.
+    """
     return tuple(
         ResultRow(
             source=of.source,
@@ -41,6 +49,7 @@ def result_rows(
             observed=json.dumps({**finding.observed, **_problem(finding)}, sort_keys=True),
             expected=finding.rule.expected,
             validated_at=validated_at,
+            samples=samples_json(samples.get((finding.subject, finding.rule.name), ())),
         )
         for finding in findings
     )

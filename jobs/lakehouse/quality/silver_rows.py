@@ -78,7 +78,7 @@ class SilverRows:
     @property
     def whole(self) -> tuple[str, ...]:
         """Every staged row judged and counted, every published one with its version."""
-        staged = self._judged(n="1", judged="true" if self._is_whole else self.is_changed)
+        staged = self._judged(n="1", judged=self.is_judged)
         statements = [staged.select(self._staged)]
         if not self.target.is_new:
             statements.append(self._published_versions.select(self._published))
@@ -135,16 +135,25 @@ class SilverRows:
     def _is_whole(self) -> bool:
         return self.full or self.target.is_new
 
-    def _judged(self, *, n: str, judged: str) -> Shape:
+    @property
+    def is_judged(self) -> str:
+        """Whether the row is judged by itself; the others are counted."""
+        return "true" if self._is_whole else self.is_changed
+
+    @property
+    def tests(self) -> dict[str, str]:
+        """Metric → how often one row counts in it, for the metrics that a row alone decides."""
         required = [name for name in self.target.table.required if name in self.types]
-        counts = {
+        return {
             "null_keys": f"int({self._has_null_key})",
             "placeholder_values": _sum(self._placeholder_tests()),
             "missing_positions": f"int({self._cdc('position')} IS NULL)",
             "rows_outside_cut": f"int(NOT ({self._is_inside(self.target.end)}))",
             "nulls_in_required": _sum(f"{quote_ident(name)} IS NULL" for name in required),
         }
-        counts = {name: f"if({judged}, {count}, 0)" for name, count in counts.items()}
+
+    def _judged(self, *, n: str, judged: str) -> Shape:
+        counts = {name: f"if({judged}, {count}, 0)" for name, count in self.tests.items()}
         counts["changed_rows"] = f"int({self.is_changed})"
         version = f"if({judged}, {self._version}, NULL)"
         return self._shape(n=n, counts=counts, version=version)

@@ -7,47 +7,32 @@ In: rows of `quality.runs`, `results`, `cuts` and `schema_versions`. Out: values
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Iterable
+from dataclasses import dataclass, replace
 
 from lakehouse.errors import StepFailed
 from lakehouse.names import RETIRED, TableIdentity
 from lakehouse.plan.handover import excluded_of, held_of, identities_of
 from lakehouse.plan.progress import Progress
 from lakehouse.plan.records import (
+    CUTS,
+    QUARANTINE,
     RESULTS,
+    RUNS,
     CutRow,
     QuarantineRow,
     ResultRow,
     RunRow,
+    SchemaVersionRow,
 )
 from lakehouse.plan.replay import open_rows
-from lakehouse.quality.judgement import Verdict
-from lakehouse.quality.report import ReportFinding, recorded_findings
+from lakehouse.quality.report import Report
+from lakehouse.quality.run_report import SUCCEEDED, run_report, steps_of
 from lakehouse.spark.ledger import Ledger
 
-
-@dataclass(frozen=True, slots=True)
-class ValidationSummary:
-    """One validation, as `lakehouse report` prints it.
-
-    Attributes:
-        verdict: The worst of all tables and suites.
-        verdicts: Silver table → verdict.
-        conservation: The law's counts, summed over topic partitions.
-        report: Path of the report's page; empty where none was written.
-    """
-
-    source: str
-    run_id: str
-    cut_id: str
-    verdict: Verdict
-    message: str
-    verdicts: Mapping[str, str]
-    findings: tuple[ReportFinding, ...]
-    conservation: Mapping[str, int]
-    report: str
+# A run has five steps, and a row for each try of one.
+_RECENT_ROWS = 200
+_QUARANTINE_ROWS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,44 +56,74 @@ class TableState:
     held_keys: int = 0
 
 
-def summarise_validation(ledger: Ledger, source: str, cut_id: str | None) -> ValidationSummary:
-    """The validation of a cut, or of the newest run.
+@dataclass(frozen=True, slots=True)
+class Recent:
+    """What the newest rows of a source tell.
+
+    Attributes:
+        runs: Its newest steps, oldest first; those of the oldest run may be missing.
+        cut: Its newest published cut.
+    """
+
+    runs: tuple[RunRow, ...]
+    cut: CutRow | None
+
+
+def read_recent(ledger: Ledger, source: str) -> Recent:
+    """The newest runs and the newest cut of a source, whatever its age."""
+    runs = ledger.newest(RUNS, _RECENT_ROWS, source=source)
+    cuts = ledger.newest(CUTS, _RECENT_ROWS, source=source)
+    published = [row for row in cuts if isinstance(row, CutRow) and row.state == "published"]
+    return Recent(
+        tuple(row for row in runs if isinstance(row, RunRow)),
+        max(published, key=lambda row: row.cut_id, default=None),
+    )
+
+
+def summarise_validation(ledger: Ledger, source: str, cut_id: str | None) -> Report:
+    """The report of the run that validated a cut, or of the newest that validated or failed.
 
     Raises:
         StepFailed: Nothing was validated, or not this cut.
     """
-    runs = ledger.runs(source)
-    if cut_id is None and (stopped := _stopped(runs)):
-        return _not_validated(source, runs, stopped)
-    rows = [row for row in runs if row.step == "validate" and cut_id in (None, _cut_of(row))]
-    if not rows:
+    recent = read_recent(ledger, source)
+    if cut_id is not None:
+        recent = replace(recent, runs=tuple(ledger.runs(source)))
+    found = [row for row in recent.runs if _is_told(row) and cut_id in (None, _cut_of(row))]
+    if not found:
         which = f"cut {cut_id!r}" if cut_id else "a run"
         raise StepFailed(
             f"Source {source!r}: {which} was never validated: expected a row of validate in "
             f"quality.runs; do `lakehouse run --source {source}`"
         )
-    row = rows[-1]
-    if row.status != "succeeded":
-        return _not_validated(source, runs, row)
-    detail = json.loads(row.detail)
-    return ValidationSummary(
-        source=source,
-        run_id=row.run_id,
-        cut_id=detail["cut_id"],
-        verdict=Verdict(detail["verdict"]),
-        message=row.message,
-        verdicts=detail["verdicts"],
-        findings=recorded_findings(_results(ledger, row, detail["cut_id"])),
-        conservation=_conservation(runs, row.run_id),
-        report=detail["report"],
-    )
+    return report_of(ledger, source, found[-1].run_id, recent)
 
 
-def open_quarantine(ledger: Ledger, source: str) -> tuple[QuarantineRow, ...]:
-    """The messages that cannot be applied and wait for a replay, by place; those of every run."""
-    cut = ledger.newest_cut(source)
+def report_of(ledger: Ledger, source: str, run_id: str, recent: Recent) -> Report:
+    """The report of one run, which has a row at least among the recent ones."""
+    found = ledger.rows(RESULTS, source=source, run_id=run_id)
+    results = [row for row in found if isinstance(row, ResultRow)]
+    published = sorted(identities_of(recent.cut))
+    return run_report(steps_of(recent.runs, run_id), results, published)
+
+
+def open_quarantine(
+    ledger: Ledger, source: str, cut: CutRow | None
+) -> tuple[tuple[QuarantineRow, ...], bool]:
+    """The messages that cannot be applied and wait for a replay, by place; those of every run.
+
+    Args:
+        ledger: The control tables.
+        source: The source.
+        cut: Its newest cut: what is behind it a run still judges itself.
+
+    Returns:
+        The messages, and whether they are all: older ones than the newest rows tell are not read.
+    """
     applied = Progress.from_json(cut.offsets if cut else "").offsets
-    return tuple(open_rows(ledger.quarantine(source), applied).values())
+    found = ledger.newest(QUARANTINE, _QUARANTINE_ROWS, source=source)
+    rows = [row for row in found if isinstance(row, QuarantineRow)]
+    return tuple(open_rows(rows, applied).values()), len(rows) < _QUARANTINE_ROWS
 
 
 def list_tables(ledger: Ledger, source: str, cut_id: str | None) -> tuple[TableState, ...]:
@@ -125,7 +140,17 @@ def list_tables(ledger: Ledger, source: str, cut_id: str | None) -> tuple[TableS
             f"Source {source!r}: cut {cut_id or 'newest'!r} is not published: expected one of its "
             f"cuts, the newest is {newest}; do `lakehouse run --source {source}`"
         )
-    behind, identities = excluded_of(cut), _identities(ledger, source, cut)
+    return table_states(cut, ledger.schema_versions(source))
+
+
+def table_states(cut: CutRow, versions: Iterable[SchemaVersionRow]) -> tuple[TableState, ...]:
+    """The silver tables of a published cut, and those that it leaves behind.
+
+    Args:
+        cut: The cut.
+        versions: The recorded schema versions of the source.
+    """
+    behind, identities = excluded_of(cut), _identities(cut, versions)
     names, held = sorted({*identities_of(cut), *behind}), held_of(cut)
     return tuple(
         TableState(
@@ -147,70 +172,16 @@ def _state(name: str, behind: Container[str]) -> str:
     return "held" if name in behind else "live"
 
 
-def conservation_totals(counts: Mapping[str, object]) -> dict[str, int]:
-    """The law's counts summed over topic partitions, from `counts` of a row of apply."""
-    total: Counter[str] = Counter()
-    for law in counts.values():
-        if isinstance(law, Mapping):
-            total.update({name: n for name, n in law.items() if isinstance(n, int)})
-    return dict(total)
+def _is_told(row: RunRow) -> bool:
+    """Whether there is something to report: a validation, or a step that failed."""
+    return row.step == "validate" or row.status != SUCCEEDED
 
 
-def _stopped(runs: Sequence[RunRow]) -> RunRow | None:
-    """The failed step of the newest run, when it never came to validate."""
-    mine = [row for row in runs if runs and row.run_id == runs[-1].run_id]
-    if any(row.step == "validate" for row in mine) or not mine:
-        return None
-    return mine[-1] if mine[-1].status != "succeeded" else None
-
-
-def _not_validated(source: str, runs: Sequence[RunRow], row: RunRow) -> ValidationSummary:
-    return ValidationSummary(
-        source=source,
-        run_id=row.run_id,
-        cut_id="",
-        verdict=Verdict.ERROR,
-        message=f"not validated: {row.step} {row.status}: {row.message}",
-        verdicts={},
-        findings=(),
-        conservation=_conservation(runs, row.run_id),
-        report="",
-    )
-
-
-def _conservation(runs: Iterable[RunRow], run_id: str) -> dict[str, int]:
-    applied = [row for row in runs if row.step == "apply" and row.run_id == run_id]
-    return conservation_totals(json.loads(applied[-1].counts)) if applied else {}
-
-
-def _results(ledger: Ledger, row: RunRow, cut_id: str) -> list[ResultRow]:
-    """The results of one validation, and those of `check` in the same run."""
-    found = [
-        result
-        for result in ledger.rows(RESULTS, source=row.source, run_id=row.run_id)
-        if isinstance(result, ResultRow) and result.validated_at <= row.ended_at
-    ]
-    return newest_of_each([result for result in found if result.cut in ("", cut_id)])
-
-
-def newest_of_each(results: Iterable[ResultRow]) -> list[ResultRow]:
-    """Of each suite, the results of its newest validation."""
-    results = list(results)
-    newest = {
-        suite: max(result.validated_at for result in results if result.suite == suite)
-        for suite in {result.suite for result in results}
-    }
-    return sorted(
-        (result for result in results if result.validated_at == newest[result.suite]),
-        key=lambda result: (result.suite, result.table, result.expectation),
-    )
-
-
-def _identities(ledger: Ledger, source: str, cut: CutRow) -> dict[str, str]:
-    found = {f"silver_{source}.{row.table}": row.identity for row in ledger.schema_versions(source)}
+def _identities(cut: CutRow, versions: Iterable[SchemaVersionRow]) -> dict[str, str]:
+    found = {f"silver_{row.source}.{row.table}": row.identity for row in versions}
     members = {name: json.loads(text) for name, text in found.items()} | dict(identities_of(cut))
     return {name: TableIdentity.of(parts).full_name for name, parts in members.items()}
 
 
 def _cut_of(row: RunRow) -> str:
-    return str(json.loads(row.detail).get("cut_id", ""))
+    return str(json.loads(row.detail).get("cut_id", "")) if row.step == "validate" else ""

@@ -16,7 +16,7 @@ from pyiceberg.exceptions import (
     NoSuchTableError,
     TableAlreadyExistsError,
 )
-from pyiceberg.expressions import And, BooleanExpression, EqualTo
+from pyiceberg.expressions import And, BooleanExpression, EqualTo, GreaterThanOrEqual
 from pyiceberg.table import Table
 from pyiceberg.transforms import IdentityTransform
 from sqlalchemy.exc import DBAPIError
@@ -39,6 +39,7 @@ from lakehouse.spark.appending import append
 from lakehouse.spark.control_rows import arrow_schema, to_arrow
 from lakehouse.spark.data_files import DataFiles
 from lakehouse.spark.metadata import ensure_namespace
+from lakehouse.spark.newest import newest_rows
 
 # All sources append to the same tables: an append that another one overtook is tried again. What
 # each commit reads and writes again (manifests, older snapshots and metadata) stays short.
@@ -95,6 +96,26 @@ class Ledger:
         question = (table.name, frozenset(equal.items()))
         files = self._read.setdefault(question, DataFiles(table.row))
         return files.rows(opened.scan(row_filter=_all_equal(equal)))
+
+    def newest(
+        self, table: ControlTable, count: int, *, since: datetime | None = None, **equal: str
+    ) -> list[Record]:
+        """The newest of these rows, oldest first; data files of older ones alone are not read.
+
+        Args:
+            table: The control table.
+            count: At most so many.
+            since: No row of before.
+            **equal: What the rows' columns equal.
+        """
+        try:
+            opened = self.catalog.load_table(table.name)
+        except NoSuchTableError:
+            return []
+        condition = _all_equal(equal)
+        if since is not None:
+            condition = And(condition, GreaterThanOrEqual(term=table.time, value=since.isoformat()))
+        return newest_rows(opened.scan(row_filter=condition), table, count)
 
     def runs(self, source: str) -> list[RunRow]:
         """All steps of all runs of a source, oldest first."""

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from lakehouse.names import bronze_table, quote_table
+from lakehouse.plan.catalog import CATALOG
+
 
 def literal(text: str) -> str:
     """The text as a string literal."""
@@ -35,3 +38,28 @@ def any_of(conditions: Iterable[str]) -> str:
 def all_of(conditions: Iterable[str]) -> str:
     """Whether every condition holds; of none, every one does."""
     return " AND ".join(f"({condition})" for condition in conditions) or "true"
+
+
+def messages_query(source: str, places: Iterable[tuple[str, int, int]]) -> str:
+    """A query, for a person, of some messages and of all others with their event keys.
+
+    It names coordinates alone: an event key may hold what a mask hides everywhere but in bronze.
+
+    Args:
+        source: The source.
+        places: Topic, partition and offset of each; at least one.
+    """
+    offsets: dict[tuple[str, int], set[int]] = {}
+    for topic, partition, offset in places:
+        offsets.setdefault((topic, partition), set()).add(offset)
+    these = any_of(
+        f"{in_partition(place)} AND offset IN ({', '.join(map(str, sorted(found)))})"
+        for place, found in sorted(offsets.items())
+    )
+    topics = ", ".join(literal(topic) for topic in sorted({topic for topic, _ in offsets}))
+    bronze = quote_table(f"{CATALOG}.{bronze_table(source)}")
+    return (
+        "SELECT topic, partition, offset, timestamp, string(key), string(value) "
+        f"FROM {bronze} WHERE topic IN ({topics}) AND ({these} "
+        f"OR key IN (SELECT key FROM {bronze} WHERE {these})) ORDER BY topic, partition, offset"
+    )

@@ -28,6 +28,7 @@ from lakehouse.quality import ddl
 from lakehouse.quality.engine import preload
 from lakehouse.quality.judgement import Judgement, judge, verdict_of
 from lakehouse.quality.results import Try, result_rows
+from lakehouse.quality.samples import schema_change_samples
 from lakehouse.quality.statements import as_renamed, incarnations
 from lakehouse.quality.version_rows import (
     LandedSchemas,
@@ -68,7 +69,8 @@ def run(context: StepContext) -> StepOutcome:
         ],
     )
     of = Try(context.source.name, context.run_id, context.run_started, "")
-    context.ledger.append(RESULTS, result_rows(of, judgement.findings, landed.now))
+    samples = schema_change_samples(landed.events)
+    context.ledger.append(RESULTS, result_rows(of, judgement.findings, landed.now, samples))
     return _outcome(landed, rows, judgement)
 
 

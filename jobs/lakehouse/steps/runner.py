@@ -1,7 +1,7 @@
 """Runs a step and leaves its row in `quality.runs`, whatever happens.
 
 A step is a function of one signature. Its failure is a row too, so that the run's other tasks,
-the report and the next run see it.
+the report and the next run see it. Where a run ends, at any step, its report is written.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import structlog
 from lakehouse.errors import LakehouseError, Superseded
 from lakehouse.plan.records import RUNS, RunRow, Step
 from lakehouse.steps.context import StepContext, StepOutcome
+from lakehouse.steps.reporting import show_end
 
 StepFunction = Callable[[StepContext], StepOutcome]
 _LOG = structlog.get_logger()
@@ -52,9 +53,12 @@ def execute(step: Step, context: StepContext) -> StepOutcome:
         status = "superseded" if isinstance(error, Superseded) else "failed"
         outcome = StepOutcome(str(error), status=status, exit_code=error.exit_code)  # type: ignore[arg-type]
     except BaseException as error:
-        _record(step, context, started, StepOutcome(_first_line(error), status="failed"))
+        failed = StepOutcome(_first_line(error), status="failed")
+        _record(step, context, started, failed)
+        show_end(step, context, failed)
         raise
     _record(step, context, started, outcome)
+    show_end(step, context, outcome)
     seconds = (datetime.now(UTC) - started).total_seconds()
     _LOG.info("step ended", step=step, status=outcome.status, seconds=round(seconds, 2))
     return outcome

@@ -7,35 +7,25 @@ is an error, and what had nothing to judge is "no data": neither is ever "passed
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import structlog
 
 from expectations import SUITES
 from lakehouse.errors import StepFailed
-from lakehouse.names import TableIdentity
-from lakehouse.plan.records import RESULTS, ResultRow, RunRow
+from lakehouse.plan.records import RESULTS, RunRow
 from lakehouse.quality.docs import write_docs
 from lakehouse.quality.engine import preload
+from lakehouse.quality.files import folder_name
 from lakehouse.quality.judgement import Finding, Judgement, Measurement, Verdict, judge, worst
 from lakehouse.quality.metrics import Scope, measure
-from lakehouse.quality.report import (
-    Report,
-    ReportFinding,
-    ReportTable,
-    recorded_findings,
-    report_findings,
-    reports_folder,
-    utc_text,
-    write_report,
-)
+from lakehouse.quality.report_files import reports_folder
 from lakehouse.quality.results import Try, result_rows, table_verdicts
+from lakehouse.quality.samples import Samples, find_samples
 from lakehouse.quality.staged import Target, landed_ranges, staged_cut, targets
-from lakehouse.quality.summary import conservation_totals, newest_of_each
 from lakehouse.steps.context import StepContext, StepOutcome
 
 _LOG = structlog.get_logger()
@@ -76,19 +66,12 @@ def run(context: StepContext, scope: Scope = Scope.CHANGE) -> StepOutcome:
     # What check parsed was kept for apply; nothing reads it any more.
     context.spark.catalog.clearCache()
     apply = context.ledger.newest_run(context.source.name, "apply", context.run_id)
-    try:
-        if apply is None:
-            raise StepFailed(
-                f"Run {context.run_id!r}: no row of apply: expected what it staged; "
-                f"do `lakehouse apply --source {context.source.name}` first"
-            )
-        return _validate(context, apply, scope)
-    except Exception as failure:
-        reason = str(failure).strip().splitlines() or [type(failure).__name__]
-        message = f"not validated: {reason[0]}"
-        report = replace(_empty_report(context), verdict=Verdict.ERROR.value, message=message)
-        write_report(context.settings.home, report)
-        raise
+    if apply is None:
+        raise StepFailed(
+            f"Run {context.run_id!r}: no row of apply: expected what it staged; "
+            f"do `lakehouse apply --source {context.source.name}` first"
+        )
+    return _validate(context, apply, scope)
 
 
 def _validate(context: StepContext, apply: RunRow, scope: Scope) -> StepOutcome:
@@ -103,7 +86,8 @@ def _validate(context: StepContext, apply: RunRow, scope: Scope) -> StepOutcome:
     measured = time.monotonic()
     validation = _judge(cut.cut_id, changed, silver, bronze)
     judged = time.monotonic()
-    outcome = _record(context, apply, validation)
+    samples = find_samples(context.spark, name, changed, landed, validation.findings, scope)
+    outcome = _record(context, apply, validation, samples)
     _LOG.info(
         "validated",
         tables=len(changed),
@@ -132,45 +116,32 @@ def _judge(
     )
 
 
-def _record(context: StepContext, apply: RunRow, validation: _Validation) -> StepOutcome:
-    """Results, Data Docs and report; the results first, for they are what counts."""
+def _record(
+    context: StepContext, apply: RunRow, validation: _Validation, samples: Samples
+) -> StepOutcome:
+    """Results and Data Docs; the report is made from the results, once this step has its row."""
     now = datetime.now(UTC)
     of = Try(context.source.name, context.run_id, context.run_started, validation.cut_id)
-    context.ledger.append(RESULTS, result_rows(of, validation.findings, now))
-    report = replace(
-        _empty_report(context),
-        cut_id=validation.cut_id,
-        verdict=validation.verdict.value,
-        message=_sentence(validation),
-        validated_at=utc_text(now),
-        tables=_report_tables(validation),
-        findings=(*report_findings(validation.findings), *_of_check(context)),
-        counts=conservation_totals(json.loads(apply.counts)),
-    )
-    folder = reports_folder(context.settings.home, context.source.name) / "docs"
-    write_docs(folder, report.key, (validation.silver, validation.bronze))
-    page = write_report(context.settings.home, report)
-    passed = sum(finding.success for finding in validation.findings)
+    context.ledger.append(RESULTS, result_rows(of, validation.findings, now, samples))
+    root = reports_folder(context.settings.home, context.source.name)
+    key = folder_name(validation.cut_id)
+    write_docs(root / "docs", key, (validation.silver, validation.bronze))
     return StepOutcome(
-        message=report.message,
-        counts={"passed": passed, "failed": len(report.failed)},
+        message=_sentence(validation),
+        counts={
+            "passed": sum(finding.success for finding in validation.findings),
+            "failed": sum(not finding.success for finding in validation.findings),
+        },
         detail={
             "verdict": validation.verdict.value,
             "verdicts": {table: verdict.value for table, verdict in validation.verdicts.items()},
             "cut_id": validation.cut_id,
-            "report": str(page),
-            "docs": str(folder / "index.html"),
+            "report": str(root / key / "index.html"),
+            "docs": str(root / "docs" / "index.html"),
         },
         batch_id=apply.batch_id,
         exit_code=validation.verdict.exit_code,
     )
-
-
-def _of_check(context: StepContext) -> tuple[ReportFinding, ...]:
-    """What `check` found in this run; its results have no cut."""
-    rows = context.ledger.rows(RESULTS, source=context.source.name, run_id=context.run_id)
-    of_check = [row for row in rows if isinstance(row, ResultRow) and not row.cut]
-    return recorded_findings(newest_of_each(of_check))
 
 
 def _sentence(validation: _Validation) -> str:
@@ -192,33 +163,4 @@ def _sentence(validation: _Validation) -> str:
     return (
         f"{judged}: {len(bad)} failed, first {first.rule.severity.value} {first.rule.name} of "
         f"{first.subject}: {first.problem or observed} (expected {first.rule.expected}){rest}"
-    )
-
-
-def _report_tables(validation: _Validation) -> tuple[ReportTable, ...]:
-    rows = []
-    for target in validation.targets:
-        measurement = validation.measured.get(target.silver)
-        values = measurement.values if measurement else {}
-        rows.append(
-            ReportTable(
-                silver=target.silver,
-                identity=TableIdentity.of(target.table.identity).full_name,
-                verdict=validation.verdicts[target.silver].value,
-                rows=values.get("row_count"),
-                changed_rows=values.get("changed_rows"),
-            )
-        )
-    return tuple(rows)
-
-
-def _empty_report(context: StepContext) -> Report:
-    return Report(
-        source=context.source.name,
-        run_id=context.run_id,
-        run_started=utc_text(context.run_started),
-        cut_id="",
-        verdict=Verdict.NO_DATA.value,
-        message="",
-        validated_at=utc_text(datetime.now(UTC)),
     )

@@ -1,0 +1,74 @@
+"""The command tables: the silver tables of a source, from control tables alone."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+
+import typer
+
+from lakehouse.cli.report import AsJson, Cut, open_ledger, print_columns
+from lakehouse.cli.steps import Source
+from lakehouse.config import Settings, load_source
+from lakehouse.connectors import CONNECTORS
+from lakehouse.plan.losses import Loss, LossClass
+from lakehouse.quality.losses import column_losses
+from lakehouse.quality.summary import TableState, list_tables
+from lakehouse.quality.text import shown
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the application."""
+    app.command("tables", help="The silver tables of a source: name, state, cut, snapshot.")(
+        _tables
+    )
+
+
+def _tables(source: Source, cut: Cut = None, *, as_json: AsJson = False) -> None:
+    settings = Settings.from_environment()
+    config, ledger = load_source(source, settings), open_ledger(settings, source)
+    states = list_tables(ledger, source, cut)
+    recorded = ledger.schema_versions(source)
+    losses = column_losses(recorded, source, CONNECTORS[config.connector])
+    catalog = without_password(settings.catalog_uri)
+    if as_json:
+        tables = [{**asdict(s), "columns": _columns(losses.get(s.silver, ()))} for s in states]
+        typer.echo(json.dumps({"catalog": catalog, "tables": tables}, indent=1))
+        return
+    print_columns(("source table", "silver", "state", "cut", "snapshot", "reason"), _rows(states))
+    _print_losses([state.silver for state in states], losses)
+    typer.echo(f"catalog: {catalog} (warehouse {settings.warehouse})")
+
+
+def _columns(losses: Iterable[Loss]) -> list[dict[str, str]]:
+    return [asdict(loss) for loss in losses]
+
+
+def _print_losses(names: Iterable[str], losses: Mapping[str, Iterable[Loss]]) -> None:
+    """The lossy columns, each with the reason and what it is known from."""
+    rows = [
+        (name, shown(loss.name), shown(loss.reason), loss.fact)
+        for name in names
+        for loss in losses.get(name, ())
+        if loss.loss is LossClass.LOSSY
+    ]
+    if rows:
+        typer.echo("")
+        print_columns(("silver", "lossy column", "what is lost", "known from"), rows)
+        typer.echo("")
+
+
+def without_password(uri: str) -> str:
+    """A catalog's address as it may be shown."""
+    return re.sub(r"(://[^:/@]*):[^@]*@", r"\1:***@", uri)
+
+
+def _rows(states: Iterable[TableState]) -> Iterable[Sequence[str]]:
+    for state in states:
+        snapshot = str(state.snapshot_id) if state.snapshot_id is not None else "-"
+        cut = state.cut_id or "-"
+        held = f"{state.held_keys} keys held by quarantined events" if state.held_keys else ""
+        reason = "; ".join(text for text in (shown(state.reason), held) if text)
+        yield (shown(state.identity), state.silver, state.state, cut, snapshot, reason)

@@ -1,0 +1,97 @@
+"""Tables that stand still: why, at which statement, how many messages wait, and the way out.
+
+In: rows of one source. Out: one value for each held table, pure.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+
+from lakehouse.names import format_table, silver_namespace
+from lakehouse.plan.records import SchemaVersionRow
+from lakehouse.quality.pages.facts import RunFacts
+from lakehouse.quality.pages.history import change_at
+from lakehouse.quality.pages.model import HeldTable
+from lakehouse.quality.pages.reading import SourceRecords
+from lakehouse.quality.summary import TableState
+from lakehouse.quality.version_rows import is_from_ddl, table_of
+from lakehouse.quality.versions import HOLD
+
+
+def held_tables(
+    records: SourceRecords, states: Sequence[TableState], runs: Sequence[RunFacts]
+) -> tuple[HeldTable, ...]:
+    """The tables that the newest cut leaves behind, and those that a schema change holds.
+
+    Args:
+        records: Rows of the source.
+        states: The tables of its newest cut.
+        runs: Its runs, oldest first.
+    """
+    stopped = _held_versions(records)
+    behind = {state.silver: state for state in states if state.state == "held"}
+    waiting = next((run.waiting for run in reversed(runs) if run.law), {})
+    return tuple(
+        _by_change(records, version, behind.get(silver), waiting)
+        if (version := stopped.get(silver))
+        else _refused(records.source, behind[silver])
+        for silver in sorted({*stopped, *behind})
+    )
+
+
+def _held_versions(records: SourceRecords) -> dict[str, SchemaVersionRow]:
+    """Silver table → the version at which it is held: that of its data events, else a statement."""
+    newest = {(row.identity, row.fingerprint): row for row in records.versions}
+    held = [row for row in newest.values() if row.verdict == HOLD]
+    namespace = silver_namespace(records.source)
+    ordered = sorted(held, key=is_from_ddl, reverse=True)
+    return {f"{namespace}.{row.table}": row for row in ordered}
+
+
+def _by_change(
+    records: SourceRecords,
+    version: SchemaVersionRow,
+    state: TableState | None,
+    waiting: Mapping[str, int],
+) -> HeldTable:
+    identity = table_of(version)
+    table = format_table(identity, records.connector)
+    approve = f"lakehouse approve --source {records.source} --table {shlex.quote(table)}"
+    statements = [
+        row.ddl
+        for row in records.versions
+        if row.identity == version.identity and row.ddl and row.recorded_at <= version.recorded_at
+    ]
+    return HeldTable(
+        silver=f"{silver_namespace(records.source)}.{version.table}",
+        identity=identity.full_name,
+        reason=version.reason,
+        cut_id=state.cut_id if state else "",
+        at=(version.topic, version.partition, version.offset),
+        ddl=statements[-1] if statements else "",
+        waiting=waiting.get(version.topic, 0),
+        changes=change_at(records.versions, version).versions[0].changes,
+        commands=(
+            (approve, "silver follows; a column keeps its type where the new one does not fit it"),
+            (f"{approve} --reject", "it stays held, whatever the mode"),
+        ),
+    )
+
+
+def _refused(source: str, state: TableState) -> HeldTable:
+    """A table that no recorded version holds: its suites refused it, or it was released since."""
+    return HeldTable(
+        silver=state.silver,
+        identity=state.identity,
+        reason=state.reason,
+        cut_id=state.cut_id,
+        at=None,
+        ddl="",
+        waiting=0,
+        changes=(),
+        commands=(
+            (f"lakehouse report --source {source}", "says what failed, and for which rows"),
+            (f"lakehouse run --source {source}", "judges it again, with all that came since"),
+        ),
+    )

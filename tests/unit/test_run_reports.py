@@ -1,0 +1,102 @@
+"""The report of a run that stops: every step leaves one, and it says what was not validated."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Never
+
+import pytest
+
+from lakehouse.config import Settings, parse_source
+from lakehouse.plan.records import CUTS, RUNS, STEPS, CutRow, RunRow, Step
+from lakehouse.spark.ledger import Ledger
+from lakehouse.steps.context import StepContext
+from lakehouse.steps.runner import execute
+
+BEGUN = datetime(2026, 1, 1, tzinfo=UTC)
+ORDERS = "silver_shop.public__orders"
+
+
+class BrokenLedger(Ledger):
+    def schema_versions(self, source: str) -> Never:
+        raise OSError(f"the versions of {source} cannot be read")
+
+
+def context_of(no_spark: Any = None) -> StepContext:
+    """A run whose every step fails: there is no Spark, no archive, and a table that is broken."""
+    settings = Settings.from_environment()
+    return StepContext(
+        source=parse_source('connector = "postgresql"\ntopic_prefix = "shop"\n', "shop"),
+        settings=settings,
+        spark=no_spark,
+        ledger=BrokenLedger(settings),
+        run_id="run",
+        run_started=BEGUN,
+        archive=settings.home / "no such archive",
+    )
+
+
+def succeeded(step: str, minute: int) -> RunRow:
+    ended = BEGUN + timedelta(minutes=minute)
+    detail = json.dumps({"run_started": BEGUN.isoformat()})
+    return RunRow(
+        "shop", "run", 1, step, "succeeded", BEGUN, ended, "", "", "", "{}", detail, f"did {step}"
+    )
+
+
+def published() -> CutRow:
+    identities = json.dumps({ORDERS: [None, "public", "orders"]})
+    return CutRow(
+        "shop", "00000001", "published", "old", BEGUN, 1, "", "", 0, {ORDERS: 1}, "", 0,
+        identities, "{}", "[]",
+    )  # fmt: skip
+
+
+def reports(settings: Settings) -> Path:
+    return settings.home / "reports" / "shop"
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_run_that_stops_has_a_report_that_says_at_which_step(ledger: Ledger, step: Step) -> None:
+    before = STEPS[: STEPS.index(step)]
+    ledger.append(CUTS, [published()])
+    ledger.append(RUNS, [succeeded(each, minute) for minute, each in enumerate(before)])
+    context = context_of()
+
+    with suppress(AttributeError, OSError):
+        execute(step, context)
+
+    folder = reports(context.settings)
+    report = json.loads((folder / "latest" / "report.json").read_text(encoding="utf-8"))
+    assert report["verdict"] == "error"
+    assert [each["step"] for each in report["steps"]] == [*before, step]
+    assert [each["status"] for each in report["steps"]] == ["succeeded"] * len(before) + ["failed"]
+    assert f"{step} failed: " in report["message"]
+    assert report["not_validated"] == ([] if step == "publish" else [ORDERS])
+    page = (folder / "index.html").read_text(encoding="utf-8")
+    assert f"stopped at {step}" in page
+    assert "public.orders" in page
+
+
+def test_a_step_that_is_tried_again_counts_as_it_ended_last(ledger: Ledger) -> None:
+    ledger.append(RUNS, [succeeded("land", 0), succeeded("check", 1)])
+    context = context_of()
+    execute("land", context)
+
+    report = json.loads((reports(context.settings) / "run" / "report.json").read_text())
+
+    assert [(each["step"], each["status"]) for each in report["steps"]] == [("land", "failed")]
+
+
+def test_pages_that_cannot_be_written_fail_no_step(ledger: Ledger) -> None:
+    context = context_of()
+    (context.settings.home / "reports").write_text("no folder", encoding="utf-8")
+
+    outcome = execute("land", context)
+
+    assert "no such archive" in outcome.message
+    (row,) = ledger.runs("shop")
+    assert row.status == "failed"
