@@ -11,9 +11,8 @@ import typer
 from lakehouse.cli.report import open_ledger
 from lakehouse.cli.steps import Source
 from lakehouse.config import Settings, load_source
-from lakehouse.plan.records import SCHEMA_VERSIONS
+from lakehouse.plan.records import HOLD, SCHEMA_VERSIONS
 from lakehouse.quality.decisions import decide
-from lakehouse.quality.versions import HOLD
 
 Table = Annotated[
     str, typer.Option("--table", help="The held table as in the TOML file: public.orders.")

@@ -12,10 +12,10 @@ from datetime import datetime
 
 from lakehouse.errors import ConfigError
 from lakehouse.names import format_table, parse_table
-from lakehouse.plan.records import SchemaVersionRow
+from lakehouse.plan.records import EVOLVE, HOLD, KEEP, SchemaVersionRow
 from lakehouse.quality.changes import NEW_TABLE, compare
-from lakehouse.quality.version_rows import is_from_ddl, table_of
-from lakehouse.quality.versions import EVOLVE, FOLLOWED, HOLD, KEEP, shape_of
+from lakehouse.quality.version_rows import table_of
+from lakehouse.quality.versions import FOLLOWED, shape_of
 
 
 def decide(
@@ -41,7 +41,7 @@ def decide(
         ConfigError: The table is not held, or silver cannot follow the change at all.
     """
     parts = parse_table(table, connector).parts(connector)
-    versions = {row.fingerprint: row for row in rows if not is_from_ddl(row)}
+    versions = {row.fingerprint: row for row in rows if not row.is_from_ddl}
     held = [row for row in versions.values() if row.verdict == HOLD]
     mine = [row for row in held if table_of(row).parts(connector) == parts]
     if not mine:

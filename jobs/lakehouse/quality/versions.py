@@ -7,27 +7,24 @@ version for each new one. A table is held from the first version on that silver 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from lakehouse.config import SchemaMode
 from lakehouse.config.sections import SchemaChangesConfig
 from lakehouse.names import TableIdentity
 from lakehouse.plan.groups import Group
-from lakehouse.plan.records import SchemaVersionRow
+from lakehouse.plan.records import EVOLVE, HOLD, KEEP, POLICY, SchemaVersionRow
 from lakehouse.plan.row_schema import RowSchema
 from lakehouse.plan.schema import EVOLVED, TOLERANT
 from lakehouse.plan.types import Column, Kind, ValueType
-from lakehouse.quality.changes import NEW_TABLE, Shape, compare
+from lakehouse.quality.changes import BY_STATEMENT, Changes, Shape, compare, first_of
+from lakehouse.quality.statements import Told
 
-# Followed; followed as far as silver's columns stay as they are; the table stops before it.
-EVOLVE, KEEP, HOLD = "evolve", "keep", "hold"
 FOLLOWED = (EVOLVE, KEEP)
-# Who decides where no person did.
-POLICY = "policy"
 # What a mode does not do to silver, though it could.
 _KEPT: Mapping[SchemaMode, Collection[str]] = {
-    "lenient": ("drop_column",),
+    "lenient": ("drop_column", "rename_column"),
     "ignore": EVOLVED,
 }
 Place = tuple[str, int, int]
@@ -41,6 +38,8 @@ class Version:
         first: Topic, topic partition and offset of its first message in each topic partition.
         key: Fields of the event key, sorted.
         problem: Why the schema cannot be read; empty when it can.
+        position: The lowest one of its messages; empty where none has one.
+        last_position: The highest one.
     """
 
     identity: TableIdentity
@@ -49,17 +48,25 @@ class Version:
     key: tuple[str, ...]
     first: tuple[Place, ...]
     problem: str = ""
+    position: str = ""
+    last_position: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A version and what becomes of it. `is_new` is False when that was recorded before."""
+    """A version and what becomes of it.
+
+    Attributes:
+        is_new: False when that was recorded before.
+        pairs: Columns that went and came and may be the same ones, old and new name.
+    """
 
     version: Version
     kinds: tuple[str, ...]
     verdict: str
     reason: str
     is_new: bool
+    pairs: tuple[tuple[str, str], ...] = ()
 
 
 def batch_versions(
@@ -69,24 +76,48 @@ def batch_versions(
     """The versions of each table, in the order in which they came."""
     found: dict[TableIdentity, tuple[Version, ...]] = {}
     for identity, groups in tables.items():
-        by_print: dict[int, list[Group]] = {}
-        for group in groups:
-            if group.fingerprint is not None:
-                by_print.setdefault(group.fingerprint, []).append(group)
         versions = (
             _version(identity, fingerprint, mine, schemas[identity][fingerprint])
-            for fingerprint, mine in by_print.items()
+            for fingerprint, mine in _by_schema(groups)
         )
-        found[identity] = tuple(
-            sorted(versions, key=lambda version: min(offset for _, _, offset in version.first))
-        )
+        found[identity] = _in_order(versions)
     return {identity: versions for identity, versions in found.items() if versions}
+
+
+def _by_schema(groups: Iterable[Group]) -> Iterator[tuple[int, list[Group]]]:
+    """The groups of each schema, by the key of their events: a row's schema does not tell it."""
+    found: dict[int, dict[str, list[Group]]] = {}
+    for group in groups:
+        if group.fingerprint is not None:
+            keys = found.setdefault(group.fingerprint, {})
+            keys.setdefault(group.key_fields or "", []).append(group)
+    for fingerprint, keys in found.items():
+        # A truncate has no key.
+        bare = keys.pop("", []) if len(keys) > 1 else []
+        for number, mine in enumerate(keys.values()):
+            yield fingerprint, [*mine, *bare] if number == 0 else mine
+
+
+def _in_order(versions: Iterable[Version]) -> tuple[Version, ...]:
+    """In the order in which they came; one that another one interrupts comes twice."""
+    listed = list(versions)
+    is_placed = all(version.position for version in listed)
+    listed.sort(key=lambda v: (v.position if is_placed else "", min(at for _, _, at in v.first)))
+    if not is_placed:
+        return tuple(listed)
+    again = (
+        replace(version, position=version.last_position)
+        for version in listed
+        if any(version.position < v.position < version.last_position for v in listed)
+    )
+    return tuple(sorted((*listed, *again), key=lambda version: version.position))
 
 
 def judge_versions(
     versions: Sequence[Version],
     recorded: Sequence[SchemaVersionRow],
     config: SchemaChangesConfig,
+    told: Told | None = None,
 ) -> tuple[Judged, ...]:
     """Judge the versions of one table, oldest first, up to the first one that is held.
 
@@ -94,24 +125,35 @@ def judge_versions(
         versions: Those of the batch.
         recorded: What is recorded of the table from data events, oldest first.
         config: The mode and what needs approval.
+        told: What the table's statements told.
     """
+    told = told or Told()
     decided = {row.fingerprint: row for row in recorded}
     followed = [row for row in recorded if decided[row.fingerprint].verdict in FOLLOWED]
     before = shape_of(followed[-1]) if followed else None
+    at = followed[-1].position if followed else ""
     judged: list[Judged] = []
     for version in versions:
         known = decided.get(str(version.fingerprint))
-        if known is None or (known.verdict == HOLD and known.decision == POLICY):
+        comes_back = known in followed[:-1] and "" < at < version.position
+        comes_back |= known is not None and _has_other_key(version, shape_of(known))
+        if known is None or comes_back or (known.verdict == HOLD and known.decision == POLICY):
             # The TOML file may say by now that silver follows.
-            kinds, verdict, reason = _decide(before, version, config)
+            since = told.between(at, version.position) if at or before is None else Told()
+            each = _decide(before, version, config, since)
+            is_new = known is None or comes_back or each.verdict != known.verdict
+            each = replace(each, is_new=is_new)
         else:
-            kinds, verdict, reason = known.change_kinds, known.verdict, known.reason
-        is_new = known is None or verdict != known.verdict
-        judged.append(Judged(version, kinds, verdict, reason, is_new))
-        if verdict == HOLD:
+            each = Judged(version, known.change_kinds, known.verdict, known.reason, is_new=False)
+        judged.append(each)
+        if each.verdict == HOLD:
             break
-        before = (version.columns, version.key)
+        before, at = (version.columns, version.key), version.position
     return tuple(judged)
+
+
+def _has_other_key(version: Version, known: Shape) -> bool:
+    return bool(version.key and known[1]) and version.key != known[1]
 
 
 def holds(rows: Iterable[SchemaVersionRow]) -> dict[TableIdentity, dict[int, str]]:
@@ -155,28 +197,69 @@ def columns_json(version: Version) -> str:
 
 
 def _decide(
-    before: Shape | None, version: Version, config: SchemaChangesConfig
-) -> tuple[tuple[str, ...], str, str]:
+    before: Shape | None, version: Version, config: SchemaChangesConfig, told: Told
+) -> Judged:
     """Kinds of change, verdict, and the reason of any verdict but `evolve`."""
     if version.problem:
-        return (), HOLD, version.problem
-    changes = compare(before, (version.columns, version.key)) if before else NEW_TABLE
-    kinds = changes.kinds
-    if waiting := set(kinds) & set(config.require_approval):
-        return kinds, HOLD, f"needs approval: {changes.listed(waiting)}"
-    if config.mode == "fail" and kinds and before:
-        return kinds, HOLD, f"mode 'fail' follows no change: {changes.listed(kinds)}"
+        return Judged(version, (), HOLD, version.problem, is_new=True)
+    is_first = before is None and not version.identity.incarnation
+    if before:
+        changes = compare(before, (version.columns, version.key), told)
+    else:
+        changes = first_of(is_first=is_first, told=told)
+    verdict, reason = judge_kinds(changes, config, told.approved, is_first=is_first)
+    return Judged(version, changes.kinds, verdict, reason, is_new=True, pairs=changes.pairs)
+
+
+def judge_kinds(
+    changes: Changes, config: SchemaChangesConfig, approved: Collection[str], *, is_first: bool
+) -> tuple[str, str]:
+    """The verdict about a change, and the reason of any but `evolve`.
+
+    Args:
+        changes: What changed.
+        config: The mode and what needs approval.
+        approved: Kinds that a person has approved, where the change comes from.
+        is_first: Whether there was no such table before.
+    """
+    if waiting := _waiting(changes, config, approved, is_first=is_first):
+        return HOLD, waiting
     if hard := changes.unfit if config.mode in TOLERANT else changes.blocking:
-        return kinds, HOLD, f"silver cannot follow: {changes.listed(hard)}"
-    if kept := changes.blocking | set(kinds) & set(_KEPT.get(config.mode, ())):
-        return kinds, KEEP, f"mode {config.mode!r} keeps silver as it is: {changes.listed(kept)}"
-    return kinds, EVOLVE, ""
+        return HOLD, f"silver cannot follow: {changes.listed(hard)}"
+    if kept := changes.blocking | set(changes.kinds) & set(_KEPT.get(config.mode, ())):
+        return KEEP, f"mode {config.mode!r} keeps silver as it is: {changes.listed(kept)}"
+    return EVOLVE, ""
+
+
+def judge_statement(
+    kinds: Iterable[str], config: SchemaChangesConfig, *, is_first: bool
+) -> tuple[str, str]:
+    """The verdict about a statement: whether silver can follow it, its data events say."""
+    changes = Changes(dict.fromkeys(kinds, BY_STATEMENT))
+    waiting = _waiting(changes, config, (), is_first=is_first)
+    return (HOLD, waiting) if waiting else (EVOLVE, "")
+
+
+def _waiting(
+    changes: Changes, config: SchemaChangesConfig, approved: Collection[str], *, is_first: bool
+) -> str:
+    """What a person has to decide about; empty for nothing."""
+    kinds = set(changes.kinds) - set(approved)
+    if asked := kinds & set(config.require_approval):
+        return f"needs approval: {changes.listed(asked)}"
+    if config.mode == "fail" and kinds and not is_first:
+        return f"mode 'fail' follows no change: {changes.listed(kinds)}"
+    return ""
 
 
 def _version(
     identity: TableIdentity, fingerprint: int, groups: Sequence[Group], schema: RowSchema
 ) -> Version:
     shapes = sorted({group.key_fields for group in groups if group.key_fields})
+    # Read events that something else places have the lowest position until then.
+    is_placed = not any(group.unplaced for group in groups)
+    bounds = (at for g in groups if is_placed for at in (g.first_position, g.last_position))
+    positions = [at for at in bounds if at]
     places: dict[tuple[str, int], int] = {}
     for group in groups:
         at = (group.topic, group.partition)
@@ -188,6 +271,8 @@ def _version(
         key=tuple(json.loads(shapes[0])) if shapes else (),
         first=tuple((topic, number, offset) for (topic, number), offset in sorted(places.items())),
         problem=schema.problem,
+        position=min(positions, default=""),
+        last_position=max(positions, default=""),
     )
 
 

@@ -23,21 +23,20 @@ from lakehouse.plan.groups import Group
 from lakehouse.plan.handover import published_names
 from lakehouse.plan.incarnations import Incarnations
 from lakehouse.plan.progress import messages_between
-from lakehouse.plan.records import RESULTS, SCHEMA_VERSIONS, SchemaVersionRow
+from lakehouse.plan.records import HOLD, RESULTS, SCHEMA_VERSIONS, SchemaVersionRow
 from lakehouse.plan.table_names import table_names
 from lakehouse.quality import ddl
 from lakehouse.quality.engine import preload
 from lakehouse.quality.judgement import Judgement, judge, verdict_of
 from lakehouse.quality.results import Try, result_rows
-from lakehouse.quality.statements import as_renamed, incarnations
+from lakehouse.quality.statements import as_renamed, incarnations, told
 from lakehouse.quality.version_rows import (
     LandedSchemas,
     data_rows,
     ddl_rows,
-    is_from_ddl,
     table_of,
 )
-from lakehouse.quality.versions import HOLD, Judged, batch_versions, judge_versions
+from lakehouse.quality.versions import Judged, batch_versions, judge_versions
 from lakehouse.spark.bronze import Bronze
 from lakehouse.spark.envelopes import parse, read_slice
 from lakehouse.spark.incarnations import with_incarnations
@@ -94,10 +93,10 @@ def _read(context: StepContext) -> LandedSchemas:
     groups = profile(envelopes)
     events = _schema_events(envelopes, connector) if _has_events(groups, connector) else ()
     source = as_renamed(source, recorded)
-    told = ddl_rows(source, context.run_id, events, recorded)
-    lives = incarnations((*recorded, *told), connector.name)
-    source = as_renamed(context.source, (*recorded, *told))
-    if lives.ends:
+    new_rows = ddl_rows(source, context.run_id, events, recorded)
+    lives = incarnations((*recorded, *new_rows), connector.name)
+    source = as_renamed(context.source, (*recorded, *new_rows))
+    if lives.ends or lives.turns:
         envelopes = with_incarnations(envelopes, connector, lives)
         groups = profile(envelopes)
     mine = table_groups(groups, source)
@@ -110,11 +109,17 @@ def _read(context: StepContext) -> LandedSchemas:
         incarnations=lives,
     )
     by_table = _by_table(recorded, lives, source.connector)
+    by_statement = told((*recorded, *new_rows), connector.name, lives)
     tables = {
-        identity: judge_versions(mine, by_table.get(identity, ()), source.schema_changes)
-        for identity, mine in versions.items()
+        table: judge_versions(
+            mine,
+            by_table.get(table, ()),
+            source.schema_changes,
+            by_statement.get((table.parts(connector.name), table.incarnation)),
+        )
+        for table, mine in versions.items()
     }
-    return LandedSchemas(tables, names.final, events, recorded, told)
+    return LandedSchemas(tables, names.final, events, recorded, new_rows)
 
 
 def _has_events(groups: Iterable[Group], connector: Connector) -> bool:
@@ -129,7 +134,7 @@ def _by_table(
     """Versions from data events by table, oldest first."""
     found: dict[TableIdentity, list[SchemaVersionRow]] = {}
     for row in rows:
-        if not is_from_ddl(row):
+        if not row.is_from_ddl:
             found.setdefault(lives.today(table_of(row), connector), []).append(row)
     return found
 
