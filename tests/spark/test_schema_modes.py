@@ -8,7 +8,7 @@ import pytest
 
 from lakehouse.config import parse_source
 from lakehouse.plan.records import SCHEMA_VERSIONS
-from lakehouse.quality.decisions import decide
+from lakehouse.quality.decisions import Decision, decide
 from tests.support.debezium import Postgres, Table, column
 from tests.support.runs import Runs, laws_hold
 
@@ -60,6 +60,13 @@ def row(number: int, quantity: object, **more: object) -> dict[str, object]:
     return {"id": number, "qty": quantity, **more}
 
 
+def approve(runs: Runs, table: str, *renames: tuple[str, str]) -> None:
+    decision = Decision(table, "ann", datetime.now(UTC), renames=renames)
+    recorded = runs.ledger.schema_versions(runs.source.name)
+    rows = decide(recorded, "postgresql", runs.source.schema_changes, decision)
+    runs.ledger.append(SCHEMA_VERSIONS, rows)
+
+
 def test_an_approved_table_goes_on_where_it_stopped_and_nothing_is_lost(spark, settings, tmp_path):
     name, columns = "approved", [ID, QTY]
     text = f'connector = "postgresql"\ntopic_prefix = "{name}"\n'
@@ -80,18 +87,14 @@ def test_an_approved_table_goes_on_where_it_stopped_and_nothing_is_lost(spark, s
     assert [len(runs.rows(each, "id")) for each in ("wider", "retyped", "free")] == [1, 1, 2]
 
     for table in ("wider", "retyped"):
-        recorded = runs.ledger.schema_versions(name)
-        asked = ("postgresql", f"public.{table}", "ann", datetime.now(UTC))
-        runs.ledger.append(SCHEMA_VERSIONS, [decide(recorded, *asked, is_approved=True)])
+        approve(runs, f"public.{table}")
     # One column more is another version, and its text is no number still.
     retyped.columns = [*retyped.columns, column("big", "int32")]
     connector.transact((retyped, "c", None, row(3, "three")), (retyped, "c", None, row(4, "4")))
     runs.run(connector)
     assert runs.rows("wider", "id", "qty", "note") == [(1, 1, None), (2, 2, "n")]
     assert runs.rows("retyped", "id", "qty") == [(1, 1), (2, 2)]
-    asked = ("postgresql", "public.retyped", "ann", datetime.now(UTC))
-    decision = decide(runs.ledger.schema_versions(name), *asked, is_approved=True)
-    runs.ledger.append(SCHEMA_VERSIONS, [decision])
+    approve(runs, "public.retyped")
     assert laws_hold(runs.run(connector)["apply"])
     assert runs.rows("retyped", "id", "qty") == [(1, 1), (2, 2), (4, 4)]
     [bad] = runs.ledger.quarantine(name)

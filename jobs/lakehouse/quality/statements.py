@@ -52,8 +52,17 @@ class Told:
         mine = (each for each in self.statements if each.decision != POLICY)
         return frozenset(kind for each in mine if each.verdict != HOLD for kind in each.kinds)
 
-    def between(self, behind: str, before: str) -> Told:
-        """What happened behind one position and before another one."""
+    def between(self, behind: str | None, before: str) -> Told:
+        """What happened behind one position and before another one.
+
+        Args:
+            behind: Empty for one that is not known, behind which nothing is known to have happened;
+                None for the beginning.
+            before: The other one.
+        """
+        if behind == "":
+            return Told()
+        behind = behind or ""
         return Told(
             tuple(each for each in self.statements if behind <= each.position < before),
             tuple(each for each in self.renames if behind <= each.position < before),
@@ -101,7 +110,7 @@ def told(
         lives: What happened to whole tables.
     """
     found: dict[tuple[Parts, int], list[Statement]] = {}
-    for row in placed(rows):
+    for row in (row for row in placed(rows) if row.is_from_ddl):
         life = lives.at(_parts(row, connector), row.position)
         statement = Statement(row.position, row.change_kinds, row.verdict, row.decision)
         found.setdefault(life, []).append(statement)

@@ -16,7 +16,7 @@ from lakehouse.names import TableIdentity
 from lakehouse.plan.groups import Group
 from lakehouse.plan.records import EVOLVE, HOLD, KEEP, POLICY, SchemaVersionRow
 from lakehouse.plan.row_schema import RowSchema
-from lakehouse.plan.schema import EVOLVED, TOLERANT
+from lakehouse.plan.schema import EVOLVED, RENAMING, TOLERANT
 from lakehouse.plan.types import Column, Kind, ValueType
 from lakehouse.quality.changes import BY_STATEMENT, Changes, Shape, compare, first_of
 from lakehouse.quality.statements import Told
@@ -131,16 +131,15 @@ def judge_versions(
     decided = {row.fingerprint: row for row in recorded}
     followed = [row for row in recorded if decided[row.fingerprint].verdict in FOLLOWED]
     before = shape_of(followed[-1]) if followed else None
-    at = followed[-1].position if followed else ""
+    at = followed[-1].position if followed else None
     judged: list[Judged] = []
     for version in versions:
         known = decided.get(str(version.fingerprint))
-        comes_back = known in followed[:-1] and "" < at < version.position
+        comes_back = known in followed[:-1] and "" < (at or "") < version.position
         comes_back |= known is not None and _has_other_key(version, shape_of(known))
         if known is None or comes_back or (known.verdict == HOLD and known.decision == POLICY):
             # The TOML file may say by now that silver follows.
-            since = told.between(at, version.position) if at or before is None else Told()
-            each = _decide(before, version, config, since)
+            each = _decide(before, version, config, told.between(at, version.position))
             is_new = known is None or comes_back or each.verdict != known.verdict
             each = replace(each, is_new=is_new)
         else:
@@ -208,7 +207,15 @@ def _decide(
     else:
         changes = first_of(is_first=is_first, told=told)
     verdict, reason = judge_kinds(changes, config, told.approved, is_first=is_first)
+    if verdict == HOLD and config.mode in RENAMING:
+        reason += "".join(f"; {may_be(pair)}" for pair in changes.pairs)
     return Judged(version, changes.kinds, verdict, reason, is_new=True, pairs=changes.pairs)
+
+
+def may_be(pair: tuple[str, str]) -> str:
+    """What a person may say of columns that went and came."""
+    was, name = pair
+    return f"column {was!r} may have become {name!r}: if so, approve it with --rename {was}={name}"
 
 
 def judge_kinds(

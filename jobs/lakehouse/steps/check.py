@@ -183,8 +183,16 @@ def _outcome(
         landed.names[identity]: _judged(identity, versions)
         for identity, versions in landed.tables.items()
     }
+    likely = tuple(
+        f"{landed.names[identity]}: column {was!r} may have become {name!r}"
+        for identity, versions in landed.tables.items()
+        for judged in versions
+        if judged.is_new and judged.verdict != HOLD
+        for was, name in judged.pairs
+    )
     parts = [f"{len(rows)} new schema versions of {len({row.table for row in rows})} tables"]
     parts += [f"{name} is held: {entry['reason']}" for name, entry in held.items()]
+    parts += likely
     parts += [f"{f.rule.name} of {f.subject} failed" for f in bad]
     return StepOutcome(
         message="; ".join(parts),
@@ -193,7 +201,7 @@ def _outcome(
             "schema_change_events": len(landed.events),
             "tables_held": len(held),
         },
-        detail={"tables": tables, "held": held, "verdict": verdict.value},
+        detail={"tables": tables, "held": held, "verdict": verdict.value, "likely_renames": likely},
         exit_code=max(verdict.exit_code, 1 if held else 0),
     )
 
