@@ -33,6 +33,7 @@ class LandedSchemas:
         events: The schema change topic's events, in order.
         recorded: What `quality.schema_versions` has, oldest first.
         told: What the events say that is not recorded yet.
+        unlike: Where they and the data events differ.
     """
 
     tables: Mapping[TableIdentity, tuple[Judged, ...]]
@@ -40,7 +41,13 @@ class LandedSchemas:
     events: tuple[ddl.SchemaEvent, ...]
     recorded: tuple[SchemaVersionRow, ...]
     told: tuple[SchemaVersionRow, ...] = ()
+    unlike: tuple[str, ...] = ()
     now: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+
+def is_from_ddl(row: SchemaVersionRow) -> bool:
+    """Whether the row comes from the schema change topic."""
+    return row.is_from_ddl
 
 
 def table_of(row: SchemaVersionRow) -> TableIdentity:

@@ -26,6 +26,7 @@ from lakehouse.plan.progress import messages_between
 from lakehouse.plan.records import HOLD, RESULTS, SCHEMA_VERSIONS, SchemaVersionRow
 from lakehouse.plan.table_names import table_names
 from lakehouse.quality import ddl
+from lakehouse.quality.crosscheck import differences
 from lakehouse.quality.engine import preload
 from lakehouse.quality.judgement import Judgement, judge, verdict_of
 from lakehouse.quality.results import Try, result_rows
@@ -109,7 +110,8 @@ def _read(context: StepContext) -> LandedSchemas:
         incarnations=lives,
     )
     by_table = _by_table(recorded, lives, source.connector)
-    by_statement = told((*recorded, *new_rows), connector.name, lives)
+    every = (*recorded, *new_rows)
+    by_statement = told(every, connector.name, lives)
     tables = {
         table: judge_versions(
             mine,
@@ -119,7 +121,12 @@ def _read(context: StepContext) -> LandedSchemas:
         )
         for table, mine in versions.items()
     }
-    return LandedSchemas(tables, names.final, events, recorded, new_rows)
+    unlike = tuple(
+        f"{names.final[each.table]} is not as statements told from position {each.position} on: "
+        f"{each.text}"
+        for each in differences(source, tables, every, lives)
+    )
+    return LandedSchemas(tables, names.final, events, recorded, new_rows, unlike=unlike)
 
 
 def _has_events(groups: Iterable[Group], connector: Connector) -> bool:
@@ -192,7 +199,7 @@ def _outcome(
     )
     parts = [f"{len(rows)} new schema versions of {len({row.table for row in rows})} tables"]
     parts += [f"{name} is held: {entry['reason']}" for name, entry in held.items()]
-    parts += likely
+    parts += [*likely, *landed.unlike]
     parts += [f"{f.rule.name} of {f.subject} failed" for f in bad]
     return StepOutcome(
         message="; ".join(parts),
@@ -201,8 +208,14 @@ def _outcome(
             "schema_change_events": len(landed.events),
             "tables_held": len(held),
         },
-        detail={"tables": tables, "held": held, "verdict": verdict.value, "likely_renames": likely},
-        exit_code=max(verdict.exit_code, 1 if held else 0),
+        detail={
+            "tables": tables,
+            "held": held,
+            "verdict": verdict.value,
+            "likely_renames": likely,
+            "unlike": landed.unlike,
+        },
+        exit_code=max(verdict.exit_code, 1 if held or landed.unlike else 0),
     )
 
 
