@@ -27,6 +27,8 @@ for source in load_sources(Settings.from_environment()):
         schedule=None,
         start_date=source.schedule.start,
         catchup=False,
+        # Nothing runs unless a person sends the form.
+        is_paused_upon_creation=False,
         max_active_runs=1,
         tags={"approve", source.connector},
         params={

@@ -13,12 +13,13 @@ from lakehouse.cli import app
 from lakehouse.config import parse_source
 from lakehouse.config.sections import SchemaChangesConfig
 from lakehouse.errors import ConfigError
-from lakehouse.plan.records import SCHEMA_VERSIONS, SchemaVersionRow
+from lakehouse.plan.records import EVOLVE, HOLD, KEEP, SCHEMA_VERSIONS, SchemaVersionRow
 from lakehouse.plan.renames import Renames
 from lakehouse.quality.column_lives import column_renames
 from lakehouse.quality.decisions import Decision, decide
+from lakehouse.quality.judging import judge_versions
 from lakehouse.quality.version_rows import ddl_rows
-from lakehouse.quality.versions import EVOLVE, HOLD, KEEP, Version, holds, judge_versions, keeping
+from lakehouse.quality.versions import Version, holds, keeping
 from lakehouse.spark.ledger import Ledger
 from tests.unit.test_quality_ddl import ID as SQL_ID
 from tests.unit.test_quality_ddl import change, event

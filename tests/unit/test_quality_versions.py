@@ -11,10 +11,11 @@ import pytest
 from lakehouse.config import parse_source
 from lakehouse.config.sections import SchemaChangesConfig
 from lakehouse.names import TableIdentity
-from lakehouse.plan.records import SchemaVersionRow
+from lakehouse.plan.records import EVOLVE, HOLD, KEEP, SchemaVersionRow
 from lakehouse.plan.types import Column, Kind, ValueType
+from lakehouse.quality.judging import judge_versions
 from lakehouse.quality.version_rows import LandedSchemas, data_rows
-from lakehouse.quality.versions import EVOLVE, HOLD, KEEP, Judged, Version, holds, judge_versions
+from lakehouse.quality.versions import Judged, Version, holds
 
 ORDERS = TableIdentity("app", "public", "orders")
 SOURCE = parse_source('connector = "postgresql"\ntopic_prefix = "s"\n', "s")

@@ -20,9 +20,10 @@ from lakehouse.names import TableIdentity
 from lakehouse.plan.records import EVOLVE, HOLD, KEEP, SchemaVersionRow
 from lakehouse.plan.row_schema import read_schema
 from lakehouse.quality.ddl import SchemaMessage, parse_event
+from lakehouse.quality.judging import judge_versions
 from lakehouse.quality.statements import incarnations, told
 from lakehouse.quality.version_rows import LandedSchemas, data_rows, ddl_rows, table_of
-from lakehouse.quality.versions import Judged, Version, judge_versions
+from lakehouse.quality.versions import Judged, Version
 from tests.support.schema_messages import (
     SHAPES,
     WITH_ENUMS,

@@ -26,6 +26,7 @@ from lakehouse.quality.summary import (
     open_quarantine,
     summarise_validation,
 )
+from lakehouse.quality.unseen import unseen_tables
 from lakehouse.spark.ledger import Ledger
 
 Cut = Annotated[str | None, typer.Option("--cut", help="A cut's id. Default: the newest one.")]
@@ -82,6 +83,8 @@ def _tables(source: Source, cut: Cut = None, *, as_json: AsJson = False) -> None
         return
     _print_columns(("source table", "silver", "state", "cut", "snapshot", "reason"), _rows(states))
     _print_losses([state.silver for state in states], losses)
+    for sentence in unseen_tables(config, recorded):
+        typer.echo(shown(sentence))
     typer.echo(f"catalog: {catalog} (warehouse {settings.warehouse})")
 
 

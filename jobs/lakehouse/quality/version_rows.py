@@ -17,8 +17,9 @@ from lakehouse.names import TableIdentity, silver_name
 from lakehouse.plan.masks import masks_of
 from lakehouse.plan.records import DDL, EVOLVE, POLICY, SchemaVersionRow
 from lakehouse.quality import ddl
+from lakehouse.quality.judging import judge_statement
 from lakehouse.quality.swaps import with_swaps
-from lakehouse.quality.versions import Judged, columns_json, judge_statement
+from lakehouse.quality.versions import Judged, columns_json
 
 _WITHHELD = "withheld: the table has masked columns"
 

@@ -29,15 +29,17 @@ from lakehouse.quality import ddl
 from lakehouse.quality.crosscheck import differences
 from lakehouse.quality.engine import preload
 from lakehouse.quality.judgement import Judgement, judge, verdict_of
+from lakehouse.quality.judging import judge_versions
 from lakehouse.quality.results import Try, result_rows
 from lakehouse.quality.statements import as_renamed, incarnations, told
+from lakehouse.quality.unseen import unseen_tables
 from lakehouse.quality.version_rows import (
     LandedSchemas,
     data_rows,
     ddl_rows,
     table_of,
 )
-from lakehouse.quality.versions import Judged, batch_versions, judge_versions
+from lakehouse.quality.versions import Judged, batch_versions
 from lakehouse.spark.bronze import Bronze
 from lakehouse.spark.envelopes import parse, read_slice
 from lakehouse.spark.incarnations import with_incarnations
@@ -70,7 +72,8 @@ def run(context: StepContext) -> StepOutcome:
     )
     of = Try(context.source.name, context.run_id, context.run_started, "")
     context.ledger.append(RESULTS, result_rows(of, judgement.findings, landed.now))
-    return _outcome(landed, rows, judgement)
+    unseen = unseen_tables(context.source, (*landed.recorded, *rows))
+    return _outcome(landed, rows, judgement, unseen)
 
 
 def _read(context: StepContext) -> LandedSchemas:
@@ -177,7 +180,10 @@ def _is_schema_change(connector: Connector) -> Column:
 
 
 def _outcome(
-    landed: LandedSchemas, rows: Sequence[SchemaVersionRow], judgement: Judgement
+    landed: LandedSchemas,
+    rows: Sequence[SchemaVersionRow],
+    judgement: Judgement,
+    unseen: Sequence[str],
 ) -> StepOutcome:
     held = {
         landed.names[identity]: _held(versions[-1])
@@ -199,7 +205,7 @@ def _outcome(
     )
     parts = [f"{len(rows)} new schema versions of {len({row.table for row in rows})} tables"]
     parts += [f"{name} is held: {entry['reason']}" for name, entry in held.items()]
-    parts += [*likely, *landed.unlike]
+    parts += [*likely, *landed.unlike, *unseen]
     parts += [f"{f.rule.name} of {f.subject} failed" for f in bad]
     return StepOutcome(
         message="; ".join(parts),
