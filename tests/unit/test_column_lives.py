@@ -42,6 +42,8 @@ TO_TITLE = ("ALTER TABLE orders RENAME COLUMN name TO title", (ID, TITLE))
 def test_a_column_that_is_added_again_is_another_one_each_time():
     assert pairs(START, DROP) == []
     assert pairs(START, DROP, ADD) == [("name", "name__dropped_1"), ("name__coming", "name")]
+    upper = ("CREATE TABLE orders", (ID, NAME | {"name": "Name"}))
+    assert pairs(upper, DROP, ADD)[0] == ("Name", "Name__dropped_1")
     assert pairs(START, DROP, ADD, DROP, ADD)[2:] == [
         ("name", "name__dropped_2"),
         ("name__coming", "name"),

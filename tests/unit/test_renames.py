@@ -126,6 +126,13 @@ def test_columns_that_swap_their_names_keep_their_values(swap):
     assert done.stored_names(stored, "9", stored) == {"id": "id", "a": "a", "b": "b"}
 
 
+def test_a_rename_that_comes_after_its_rows_is_missed_and_a_swap_is_not():
+    late = follow(("5", "v", "label"))
+    assert late.missed(("id", "v", "label")) == late.all
+    assert late.missed(("id", "v")) == ()
+    assert SWAPS["at once"].missed(("id", "a", "b")) == ()
+
+
 def test_three_columns_may_pass_their_names_on():
     renames = Renames(in_turn("5", [("a", "b"), ("b", "c"), ("c", "a"), ("d", "e")]))
     stored = ("a", "b", "c", "d")

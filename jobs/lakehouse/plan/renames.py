@@ -59,6 +59,16 @@ class Renames:
         """Those that silver's columns are to follow: it has the old name and not the new one."""
         return _followed(self.pending, stored)[0] if stored else ()
 
+    def missed(self, stored: Collection[str]) -> tuple[Rename, ...]:
+        """Those that came after rows with the new name: silver has both columns."""
+        names, due = {name.lower() for name in stored}, self.due(stored)
+        return tuple(
+            each
+            for each in self.pending
+            if not (each.goes or each.comes or each in due)
+            and {each.was.lower(), each.name.lower()} <= names
+        )
+
     def stored_names(
         self, columns: Iterable[str], first_position: str, stored: Collection[str]
     ) -> dict[str, str]:

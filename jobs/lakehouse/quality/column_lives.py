@@ -84,12 +84,12 @@ class _Table:
 
     Attributes:
         names: Those that it has, in lower case → as the source writes them.
-        kept: Those that it has no more and that silver keeps.
+        kept: The same of those that it has no more and that silver keeps.
         reused: Lower-case name → how often it was used again.
     """
 
     names: dict[str, str] = field(default_factory=dict)
-    kept: set[str] = field(default_factory=set)
+    kept: dict[str, str] = field(default_factory=dict)
     reused: dict[str, int] = field(default_factory=dict)
 
     def follow(self, row: SchemaVersionRow, *, follows: bool) -> Iterator[Rename]:
@@ -100,23 +100,23 @@ class _Table:
         moved = {was.lower(): name.lower() for was, name in pairs}
         stays = {name for name in self.names if name in after and name not in moved}
         stays -= set(moved.values())
-        gone = set(self.names) - stays - set(moved)
-        self.kept = (self.kept | gone) - set(moved)
-        arrived = [name for name in after if name not in stays]
-        again = [name for name in arrived if name in self.kept]
-        put_aside = [(name, self._aside(name)) for name in again]
-        self.kept -= set(again)
+        kept = self.kept | {name: text for name, text in self.names.items() if name not in stays}
+        kept = {name: text for name, text in kept.items() if name not in moved}
+        again = [name for name in after if name not in stays and name in kept]
+        put_aside = [(kept[name], self._aside(kept[name])) for name in again]
+        self.kept = {name: text for name, text in kept.items() if name not in again}
         new = [after[name] for name in again if name not in moved.values()]
         # After a drop the table begins anew; what silver keeps is retired as a whole.
         if not columns:
-            self.names, self.kept, self.reused = {}, set(), {}
+            self.names, self.kept, self.reused = {}, {}, {}
             return
         self.names = after
         yield from in_turn(row.position, pairs, put_aside, new)
 
     def _aside(self, name: str) -> str:
-        self.reused[name] = self.reused.get(name, 0) + 1
-        return f"{name}__dropped_{self.reused[name]}"
+        number = self.reused.get(name.lower(), 0) + 1
+        self.reused[name.lower()] = number
+        return f"{name}__dropped_{number}"
 
 
 def _is_mapped(row: SchemaVersionRow) -> bool:

@@ -131,10 +131,18 @@ def _plan(
         stored.docs, key_fingerprint(mask_secret(source)), former, stored.soft
     )
     plan = with_options(plan, mine, schemas.values(), options, known_options)
-    late = [_mixed(rename) for rename in renamed if rename.goes and rename not in followed]
-    plan = replace(plan, notes=(*plan.notes, *late))
+    mixed = (_mixed(rename) for rename in renamed if rename.goes and rename not in followed)
+    missed = (_missed(rename) for rename in facts.renames.missed(facts.stored))
+    plan = replace(plan, notes=(*plan.notes, *mixed, *missed))
     sweep = _sweep(work, plan) if plan.read_again else plan.sweep
     return replace(plan, sweep=sweep, held=held_of(known.cut).get(identifier, 0))
+
+
+def _missed(rename: Rename) -> str:
+    return (
+        f"column {rename.was!r} was renamed to {rename.name!r}, which was told after rows behind "
+        "it had been applied: both stand in silver, with the older values in the first"
+    )
 
 
 def _mixed(rename: Rename) -> str:
