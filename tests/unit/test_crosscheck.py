@@ -14,7 +14,7 @@ from lakehouse.config import SourceConfig, TopicRole, parse_source, topic_role
 from lakehouse.connectors import CONNECTORS, Codec, PositionField
 from lakehouse.names import TableIdentity
 from lakehouse.plan.incarnations import Incarnations
-from lakehouse.plan.row_schema import read_schema
+from lakehouse.plan.row_schema import PROVEN, read_schema
 from lakehouse.plan.types import Column, Kind, ValueType
 from lakehouse.quality.crosscheck import differences
 from lakehouse.quality.ddl import SchemaMessage, parse_event, without_copies
@@ -164,6 +164,10 @@ def test_what_the_file_asks_for_is_no_difference():
     options = '[tables."shop.orders"]\n'
     assert compare((KEY,), toml=f'{options}columns.price = {{ mask = "drop" }}\n') == []
     assert compare((KEY, MONEY), ("id", "price"), toml=f'{options}key = ["id"]\n') == []
+
+
+def test_columns_that_values_alone_prove_are_not_compared():
+    assert compare((replace(KEY, optional=True, wire=PROVEN),)) == []
 
 
 def test_before_the_first_statement_there_is_nothing_to_compare_with():

@@ -179,10 +179,10 @@ def test_a_bad_event_fails_its_rule(rule: str) -> None:
 
 BROKEN = [None, "", "[]", "1", "{}", '"text"', '{"source":{},"ddl":"","tableChanges":[{}]}']
 BROKEN += ['{"source":{},"ddl":"","tableChanges":[{"type":"ALTER","id":"orders","table":null}]}']
-BROKEN += ['{"source":{},"ddl":"","tableChanges":7}']
+BROKEN += ['{"source":{},"ddl":"","tableChanges":7}', '{"a":' * 5000 + "1" + "}" * 5000]
 
 
-@pytest.mark.parametrize("document", BROKEN)
+@pytest.mark.parametrize("document", BROKEN, ids=lambda text: str(text)[:20])
 def test_a_broken_record_is_a_problem_and_never_an_error(document: str | None) -> None:
     broken = event(2, document=document)
 

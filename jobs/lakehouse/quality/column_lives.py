@@ -121,7 +121,8 @@ class _Table:
 
 def _is_mapped(row: SchemaVersionRow) -> bool:
     """Whether a person said of a version from data events which column was renamed."""
-    return any(column.get("was") for column in json.loads(row.columns))
+    has_names = '"was"' in row.columns
+    return has_names and any(column.get("was") for column in json.loads(row.columns))
 
 
 def _shape(row: SchemaVersionRow) -> tuple[tuple[object, ...], ...]:

@@ -115,7 +115,7 @@ def parse_event(message: SchemaMessage, connector: str) -> SchemaEvent:
             [_change(change, connector, columns) for change in document["tableChanges"] or ()],
             tables,
         )
-    except (ValueError, TypeError, KeyError, AttributeError) as broken:
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as broken:
         return SchemaEvent(message, "", (), f"not readable: {type(broken).__name__}: {broken}")
     return SchemaEvent(message, ddl, changes, renamed=tables)
 

@@ -205,6 +205,8 @@ def _outcome(
     )
     parts = [f"{len(rows)} new schema versions of {len({row.table for row in rows})} tables"]
     parts += [f"{name} is held: {entry['reason']}" for name, entry in held.items()]
+    waiting = [row for row in landed.told if row.verdict == HOLD and row.table not in held]
+    parts += [f"{row.table} stops at a statement: {row.reason}" for row in waiting]
     parts += [*likely, *landed.unlike, *unseen]
     parts += [f"{f.rule.name} of {f.subject} failed" for f in bad]
     return StepOutcome(
@@ -221,7 +223,7 @@ def _outcome(
             "likely_renames": likely,
             "unlike": landed.unlike,
         },
-        exit_code=max(verdict.exit_code, 1 if held or landed.unlike else 0),
+        exit_code=max(verdict.exit_code, 1 if held or waiting or landed.unlike else 0),
     )
 
 
