@@ -23,6 +23,8 @@ start = 2025-02-03T04:00:00Z
 isolation = "task"
 [kafka]
 topics = ['pay\\.roll\\..{{2}}', '{%.*']
+[tables."hr.staff"]
+[tables."hr.pay"]
 """
 
 

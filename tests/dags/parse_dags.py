@@ -33,11 +33,12 @@ def parse(folder: str) -> dict[str, object]:
 def describe(dag) -> dict[str, object]:
     return {
         "timetable": type(dag.timetable).__name__,
-        "interval": dag.timetable.expression,
+        "interval": getattr(dag.timetable, "expression", None),
         "start": dag.start_date.isoformat(),
         "catchup": dag.catchup,
         "max_active_runs": dag.max_active_runs,
         "doc_md": dag.doc_md,
+        "params": {name: param.schema for name, param in dag.params.items()},
         "tasks": [describe_task(task) for task in dag.topological_sort()],
     }
 
@@ -53,8 +54,8 @@ def describe_task(task) -> dict[str, object]:
         "retries": task.retries,
         "downstream": sorted(task.downstream_task_ids),
         "outlets": [outlet.name for outlet in task.outlets],
-        "application": Path(task.application).name,
-        "arguments": task.application_args,
+        "application": Path(getattr(task, "application", "")).name,
+        "arguments": getattr(task, "application_args", []),
         "templated": {name: repr(getattr(task, name)) for name in task.template_fields},
     }
 

@@ -25,8 +25,10 @@ def tasks_of(dag):
     return {task["id"]: task for task in dag["tasks"]}
 
 
-def test_there_is_one_dag_for_each_toml_file(project_dags):
-    assert list(project_dags) == [f"ingest_{name}" for name in SOURCES]
+def test_there_are_two_dags_for_each_toml_file(project_dags):
+    assert list(project_dags) == [
+        f"{what}_{name}" for what in ("approve", "ingest") for name in SOURCES
+    ]
 
 
 @pytest.mark.parametrize("source", SOURCES)
@@ -71,8 +73,8 @@ def test_the_interval_and_start_are_those_of_the_toml_file(task_dag):
 
 
 def test_the_page_of_a_dag_says_how_to_backfill_and_what_to_do_about_a_failure(project_dags):
-    for dag in project_dags.values():
-        assert "backfill" in dag["doc_md"]
+    for name, dag in project_dags.items():
+        assert ("backfill" in dag["doc_md"]) is name.startswith("ingest_")
         assert "When a task failed" in dag["doc_md"]
 
 
@@ -115,8 +117,24 @@ def test_text_of_a_toml_file_is_no_template(task_dag):
 def test_a_connection_is_never_among_the_templated_values(project_dags):
     for dag in project_dags.values():
         for task in dag["tasks"]:
-            assert task["templated"]["env_vars"] == "None"
+            assert task["templated"].get("env_vars", "None") == "None"
             assert "conn." not in json.dumps(task["templated"])
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_a_decision_is_a_form_with_one_light_task_that_waits_its_turn(project_dags, source):
+    dag = project_dags[f"approve_{source}"]
+    [task] = dag["tasks"]
+    assert (dag["timetable"], dag["interval"]) == ("NullTimetable", None)
+    assert (task["operator"], task["application"]) == ("Approval", "")
+    assert (task["pool"], task["templated"]) == (f"ingest_{source}", {})
+    assert dag["params"]["action"]["enum"] == ["approve", "reject"]
+    assert dag["params"]["renames"]["items"]["pattern"] == "^[^=]+=.+$"
+
+
+def test_the_form_proposes_the_tables_that_the_file_names(reading):
+    params = reading["parsed"][1]["dags"]["approve_payroll"]["params"]
+    assert params["table"]["examples"] == ["hr.pay", "hr.staff"]
 
 
 @pytest.mark.parametrize(
@@ -129,8 +147,9 @@ def test_a_connection_is_never_among_the_templated_values(project_dags):
 def test_a_broken_toml_file_is_an_import_error_that_names_it(reading, folder, words):
     found = reading["parsed"][folder]
     assert found["dags"] == {}
-    [error] = found["import_errors"].values()
-    assert all(word in error for word in words)
+    assert len(found["import_errors"]) == 2
+    for error in found["import_errors"].values():
+        assert all(word in error for word in words)
 
 
 def test_reading_the_dag_files_imports_nothing_heavy(reading):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import sqlite3
 import subprocess
 import sys
@@ -39,8 +40,8 @@ def home(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def ended(home):
-    """The runs of all plans, by the plan's name."""
+def environment(home) -> dict[str, str]:
+    """Variables under which a stand-in takes the place of spark-submit."""
     binaries = home / "bin"
     binaries.mkdir()
     submit = binaries / "spark-submit"
@@ -51,19 +52,24 @@ def ended(home):
         f'exec {sys.executable} {script} "$@"\n'
     )
     submit.chmod(0o755)
-    for name, plan in PLANS.items():
-        (home / name).mkdir()
-        (home / name / "plan.json").write_text(json.dumps(plan))
     (home / "lakehouse" / "warehouse").mkdir(parents=True)
-    environment = airflow_environment(home)
-    environment |= {
-        "PATH": f"{binaries}:{environment['PATH']}",
+    return {
+        **airflow_environment(home),
+        "PATH": f"{binaries}:{os.environ['PATH']}",
         "LAKEHOUSE_SOURCES": str(SOURCES),
         "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps(
             {"conn_type": "spark", "host": "local[1]", "extra": {"deploy-mode": "client"}}
         ),
         "AIRFLOW_CONN_KAFKA_INVENTORY": json.dumps(CONNECTION),
     }
+
+
+@pytest.fixture(scope="module")
+def ended(home, environment):
+    """The runs of all plans, by the plan's name."""
+    for name, plan in PLANS.items():
+        (home / name).mkdir()
+        (home / name / "plan.json").write_text(json.dumps(plan))
     for command in (
         [sys.executable, "-m", "airflow", "db", "migrate"],
         [sys.executable, str(HERE / "run_dag.py"), *(str(home / name) for name in PLANS)],
@@ -151,3 +157,37 @@ def test_the_step_s_numbers_and_message_are_handed_on(ended, home):
     assert sorted(handed) == sorted(STEPS)
     assert "publish succeeded: 7 messages" in handed["publish"]
     assert "cut-1" in handed["publish"]
+
+
+@pytest.fixture(scope="module")
+def decided(home, environment, ended):
+    """What the approval Dag makes of each form, and the decisions that it recorded."""
+    assert ended
+    done = subprocess.run(
+        [sys.executable, str(HERE / "run_approval.py")],
+        env={**environment, "PYTHONPATH": f"{environment['PYTHONPATH']}:{HERE.parents[1]}"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=280,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def test_a_form_records_a_decision_in_the_name_of_who_sent_it(decided):
+    assert decided["runs"]["rejected"]["state"] == "success"
+    assert decided["runs"]["mapped"]["state"] == "success"
+    assert "may go on" not in decided["runs"]["rejected"]["said"]
+    assert "rename_column" in decided["runs"]["mapped"]["said"]
+    assert [tuple(row) for row in decided["rows"]] == [
+        ("policy", "evolve", ["create_table"]),
+        ("policy", "hold", ["add_column", "drop_column"]),
+        ("dag_test", "hold", ["add_column", "drop_column"]),
+        ("dag_test", "evolve", ["rename_column"]),
+    ]
+
+
+def test_a_decision_about_a_table_that_is_not_held_fails_with_the_sentence(decided):
+    assert decided["runs"]["stranger"]["state"] == "failed"
+    assert "expected one that is held" in decided["runs"]["stranger"]["output"]

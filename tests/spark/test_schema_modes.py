@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 
 import pytest
 
 from lakehouse.config import parse_source
 from lakehouse.plan.records import SCHEMA_VERSIONS
-from lakehouse.quality.decisions import decide
+from lakehouse.quality.decisions import Decision, decide
+from lakehouse.steps.context import StepOutcome
 from tests.support.debezium import Postgres, Table, column
 from tests.support.runs import Runs, laws_hold
 
@@ -60,38 +62,60 @@ def row(number: int, quantity: object, **more: object) -> dict[str, object]:
     return {"id": number, "qty": quantity, **more}
 
 
+def reasons(outcomes: Mapping[str, StepOutcome]) -> list[str]:
+    return [str(held["reason"]) for held in outcomes["check"].detail["held"].values()]
+
+
+def field_ids(runs: Runs, table: str) -> list[tuple[str, int]]:
+    """Silver's columns with Iceberg's ids."""
+    schema = runs.ledger.catalog.load_table(f"silver_{runs.source.name}.public__{table}").schema()
+    return [(field.name, field.field_id) for field in schema.fields]
+
+
+def approve(runs: Runs, table: str, *renames: tuple[str, str]) -> None:
+    decision = Decision(table, "ann", datetime.now(UTC), renames=renames)
+    recorded = runs.ledger.schema_versions(runs.source.name)
+    rows = decide(recorded, "postgresql", runs.source.schema_changes, decision)
+    runs.ledger.append(SCHEMA_VERSIONS, rows)
+
+
 def test_an_approved_table_goes_on_where_it_stopped_and_nothing_is_lost(spark, settings, tmp_path):
     name, columns = "approved", [ID, QTY]
     text = f'connector = "postgresql"\ntopic_prefix = "{name}"\n'
     text += '[schema_changes]\nrequire_approval = ["add_column"]\n'
     runs = Runs(spark, settings, tmp_path, parse_source(text, name))
     connector = Postgres(name)
-    wider, retyped, free = (Table(each, columns) for each in ("wider", "retyped", "free"))
-    for table in (wider, retyped, free):
+    wider, retyped, free, renamed = (
+        Table(each, columns) for each in ("wider", "retyped", "free", "renamed")
+    )
+    for table in (wider, retyped, free, renamed):
         connector.snapshot(table, [row(1, 1)])
     runs.run(connector)
 
     wider.columns = [ID, QTY, column("note", "string")]
     retyped.columns = [ID, column("qty", "string")]
+    renamed.columns = [ID, column("amount", "int32")]
     changes = [(wider, row(2, 2, note="n")), (retyped, row(2, "2")), (free, row(2, 2))]
+    changes.append((renamed, {"id": 2, "amount": 2}))
     connector.transact(*((table, "c", None, after) for table, after in changes))
     outcomes = runs.run(connector)
     assert laws_hold(outcomes["apply"])
     assert [len(runs.rows(each, "id")) for each in ("wider", "retyped", "free")] == [1, 1, 2]
 
+    assert [reason for reason in reasons(outcomes) if "--rename qty=amount" in reason]
+    before = field_ids(runs, "renamed")
+    approve(runs, "public.renamed", ("qty", "amount"))
     for table in ("wider", "retyped"):
-        recorded = runs.ledger.schema_versions(name)
-        asked = ("postgresql", f"public.{table}", "ann", datetime.now(UTC))
-        runs.ledger.append(SCHEMA_VERSIONS, [decide(recorded, *asked, is_approved=True)])
+        approve(runs, f"public.{table}")
     # One column more is another version, and its text is no number still.
     retyped.columns = [*retyped.columns, column("big", "int32")]
     connector.transact((retyped, "c", None, row(3, "three")), (retyped, "c", None, row(4, "4")))
     runs.run(connector)
+    assert runs.rows("renamed", "id", "amount") == [(1, 1), (2, 2)]
+    assert field_ids(runs, "renamed") == [*before[:1], ("amount", before[1][1]), *before[2:]]
     assert runs.rows("wider", "id", "qty", "note") == [(1, 1, None), (2, 2, "n")]
     assert runs.rows("retyped", "id", "qty") == [(1, 1), (2, 2)]
-    asked = ("postgresql", "public.retyped", "ann", datetime.now(UTC))
-    decision = decide(runs.ledger.schema_versions(name), *asked, is_approved=True)
-    runs.ledger.append(SCHEMA_VERSIONS, [decision])
+    approve(runs, "public.retyped")
     assert laws_hold(runs.run(connector)["apply"])
     assert runs.rows("retyped", "id", "qty") == [(1, 1), (2, 2), (4, 4)]
     [bad] = runs.ledger.quarantine(name)

@@ -71,19 +71,22 @@ class MySql(Postgres):
         for row in rows:
             self._send(table, "r", None, row, self._source(table, "true", []), None)
 
-    def define(self, table: Table, kind: str) -> None:
-        """A statement that creates or drops a table, a transaction of its own."""
+    def define(self, table: Table, kind: str, clause: str = "", comment: str = "") -> None:
+        """A statement that creates, alters or drops a table, a transaction of its own."""
         self.number += 1
         self.gtid = f"{self.server}{self.number}"
         self.position += 100
         change = {"type": kind, "id": f'"public"."{table.name}"', "table": None}
-        if kind == "CREATE":
-            columns = [_column(place, each) for place, each in enumerate(table.columns, 1)]
+        if kind != "DROP":
+            columns = [
+                _column(place, each) | {"comment": comment}
+                for place, each in enumerate(table.columns, 1)
+            ]
             change["table"] = {"primaryKeyColumnNames": [*table.key], "columns": columns}
         payload = {
             "source": self._source(table, None, []),
             "databaseName": "public",
-            "ddl": f"{kind} TABLE {table.name}",
+            "ddl": f"{kind} TABLE {table.name} {clause}".rstrip(),
             "tableChanges": [change],
         }
         self._append(self.prefix, 0, '{"databaseName":"public"}', json.dumps(payload))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from lakehouse.config import parse_source
 from lakehouse.errors import LandingRefused
-from lakehouse.plan.landing import Fault, gone_topics, landing_topics, plan_landing
+from lakehouse.plan.landing import Fault, gone_topics, landing_topics, plan_landing, reading_turns
 from lakehouse.plan.offsets import (
     LandedOffsets,
     OffsetRange,
@@ -233,3 +233,14 @@ def test_planning_again_after_landing_finds_nothing(ends, data):
     plan = plan_landing(before, [TopicBounds("t", "id", found)])
     again = plan_landing(plan.landed, [TopicBounds("t", "id", found)])
     assert (again.ranges, again.landed, again.batch_id) == ((), plan.landed, "")
+
+
+def test_marks_of_transactions_are_read_before_their_data_and_statements_behind_it():
+    source = parse_source('connector = "mysql"\ntopic_prefix = "shop"\n', "shop")
+    pairs = [("shop", 0), ("shop.a.b", 0), ("shop.a.b", 1), ("shop.transaction", 0)]
+
+    assert reading_turns(source, pairs) == (
+        [("shop.transaction", 0)],
+        [("shop.a.b", 0), ("shop.a.b", 1)],
+        [("shop", 0)],
+    )

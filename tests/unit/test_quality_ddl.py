@@ -10,9 +10,9 @@ from expectations import SUITES
 from lakehouse.config import parse_source
 from lakehouse.names import TableIdentity
 from lakehouse.plan.renames import Rename
+from lakehouse.quality.column_lives import column_renames
 from lakehouse.quality.ddl import SchemaEvent, SchemaMessage, measure_events, parse_event
 from lakehouse.quality.judgement import judge
-from lakehouse.quality.statements import renames
 from lakehouse.quality.version_rows import ddl_rows
 
 SHOP = parse_source('connector = "mysql"\ntopic_prefix = "shop"\n', "shop")
@@ -117,7 +117,8 @@ def test_a_rename_is_one_change_and_no_column_goes_or_comes() -> None:
 
     assert kinds(CREATED, renamed)[1] == ("rename_column",)
     assert kinds(CREATED, changed)[1] == ("rename_column", "widen_type")
-    assert renames(ddl_rows(SHOP, "run", (CREATED, renamed), ()), "mysql") == {
+    rows = ddl_rows(SHOP, "run", (CREATED, renamed), ())
+    assert column_renames(rows, "mysql", follows=True) == {
         ("shop", "orders"): (Rename("0000000002", "NAME", "title"),)
     }
 
@@ -178,10 +179,10 @@ def test_a_bad_event_fails_its_rule(rule: str) -> None:
 
 BROKEN = [None, "", "[]", "1", "{}", '"text"', '{"source":{},"ddl":"","tableChanges":[{}]}']
 BROKEN += ['{"source":{},"ddl":"","tableChanges":[{"type":"ALTER","id":"orders","table":null}]}']
-BROKEN += ['{"source":{},"ddl":"","tableChanges":7}']
+BROKEN += ['{"source":{},"ddl":"","tableChanges":7}', '{"a":' * 5000 + "1" + "}" * 5000]
 
 
-@pytest.mark.parametrize("document", BROKEN)
+@pytest.mark.parametrize("document", BROKEN, ids=lambda text: str(text)[:20])
 def test_a_broken_record_is_a_problem_and_never_an_error(document: str | None) -> None:
     broken = event(2, document=document)
 

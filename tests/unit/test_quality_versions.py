@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -11,10 +12,14 @@ import pytest
 from lakehouse.config import parse_source
 from lakehouse.config.sections import SchemaChangesConfig
 from lakehouse.names import TableIdentity
-from lakehouse.plan.records import SchemaVersionRow
+from lakehouse.plan.groups import Group
+from lakehouse.plan.records import EVOLVE, HOLD, KEEP, POLICY, SchemaVersionRow
+from lakehouse.plan.row_schema import RowSchema
 from lakehouse.plan.types import Column, Kind, ValueType
+from lakehouse.quality.judging import judge_versions
+from lakehouse.quality.statements import Statement, Told
 from lakehouse.quality.version_rows import LandedSchemas, data_rows
-from lakehouse.quality.versions import EVOLVE, HOLD, KEEP, Judged, Version, holds, judge_versions
+from lakehouse.quality.versions import Judged, Version, batch_versions, holds
 
 ORDERS = TableIdentity("app", "public", "orders")
 SOURCE = parse_source('connector = "postgresql"\ntopic_prefix = "s"\n', "s")
@@ -181,6 +186,89 @@ def test_a_recorded_version_keeps_its_decision_and_is_compared_with() -> None:
 
     assert [j.is_new for j in judged] == [False, True]
     assert judged[1].kinds == ("add_column",)
+
+
+COMMENTED = Told((Statement("5", ("comment",), EVOLVE, POLICY),))
+FAILING = SchemaChangesConfig(mode="fail")
+
+
+@pytest.mark.parametrize(("position", "verdict"), [("5", EVOLVE), ("6", HOLD)])
+def test_a_statement_is_seen_by_the_events_behind_it_alone(position: str, verdict: str) -> None:
+    # SQL Server and Db2 give a statement the position of the last event before it.
+    first = replace(version(1, ID), position="4")
+    second = replace(version(2, ID), position=position)
+
+    judged = judge_versions((first, second), (), FAILING, COMMENTED)[1]
+
+    assert judged.verdict == verdict
+
+
+def test_what_a_person_approved_of_a_statement_is_followed_in_any_mode() -> None:
+    approved = Told((Statement("5", ("comment",), EVOLVE, "ann"),))
+    versions = (replace(version(1, ID), position="4"), replace(version(2, ID), position="6"))
+
+    assert [each.verdict for each in judge_versions(versions, (), FAILING, approved)] == [
+        EVOLVE,
+        EVOLVE,
+    ]
+
+
+def test_a_version_that_comes_back_is_judged_and_recorded_again() -> None:
+    narrow, wide = version(1, ID), version(2, column("id", "bigint", optional=False))
+    placed = (replace(narrow, position="1"), replace(wide, position="2"))
+    rows = recorded(*judge_versions(placed, (), EVOLVING))
+
+    (back,) = judge_versions((replace(narrow, position="3"),), rows, EVOLVING)
+    (old,) = judge_versions((replace(narrow, position="1"),), rows, EVOLVING)
+
+    assert (back.kinds, back.verdict, back.is_new) == (("narrow_type",), HOLD, True)
+    assert (old.verdict, old.is_new) == (EVOLVE, False)
+
+
+def group(fingerprint: int, first: str, last: str, key: str = '["id"]') -> Group:
+    return Group(
+        topic="t",
+        partition=0,
+        role="data",
+        control=False,
+        is_schema_change=False,
+        reason=None,
+        identity=ORDERS,
+        renamed=False,
+        collection="",
+        fingerprint=fingerprint,
+        key_fields=key,
+        count=1,
+        rows=1,
+        first_offset=int(first),
+        first_position=first,
+        placeholders=0,
+        suspects=0,
+        unplaced=0,
+        truncate=None,
+        last_position=last,
+    )
+
+
+def versions_of(*groups: Group) -> list[tuple[int, str, tuple[str, ...]]]:
+    schemas = {ORDERS: {each.fingerprint or 0: RowSchema((ID,)) for each in groups}}
+    found = batch_versions({ORDERS: groups}, schemas)[ORDERS]
+    return [(each.fingerprint, each.position, each.key) for each in found]
+
+
+def test_a_version_that_another_one_interrupts_comes_twice() -> None:
+    assert versions_of(group(1, "1", "9"), group(2, "4", "6")) == [
+        (1, "1", ("id",)),
+        (2, "4", ("id",)),
+        (1, "9", ("id",)),
+    ]
+
+
+def test_another_key_is_another_version_of_the_same_schema() -> None:
+    assert versions_of(group(1, "1", "3"), group(1, "4", "6", '["id","no"]')) == [
+        (1, "1", ("id",)),
+        (1, "4", ("id", "no")),
+    ]
 
 
 def test_holds_are_read_from_the_newest_row_of_each_version() -> None:

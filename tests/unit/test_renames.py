@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from lakehouse.config import parse_source
 from lakehouse.connectors import CONNECTORS
 from lakehouse.plan.following import follow_renames
 from lakehouse.plan.incarnations import End, Incarnations
-from lakehouse.plan.renames import Rename, Renames
+from lakehouse.plan.renames import Rename, Renames, in_time, in_turn
 from lakehouse.plan.statements import renamed_columns, renamed_tables
 
 STATEMENTS = [
@@ -21,6 +23,13 @@ STATEMENTS = [
         "alter table b change v w int not null, rename column x to y",
         [("v", "w"), ("x", "y")],
     ),
+    (
+        "mysql",
+        "ALTER TABLE b CONVERT TO CHARACTER SET utf8mb4, CHANGE v w int, RENAME INDEX i TO j",
+        [("v", "w")],
+    ),
+    ("mariadb", "ALTER ONLINE TABLE b CHANGE IF EXISTS v `column` int", [("v", "column")]),
+    ("mysql", "ALTER TABLE a ENGINE=InnoDB; ALTER TABLE b CHANGE v w int", [("v", "w")]),
     ("mysql", "ALTER TABLE b CHANGE v v bigint", []),
     ("mysql", "ALTER TABLE b ADD COLUMN c int, DROP COLUMN d", []),
     ("mysql", "RENAME TABLE a TO b", []),
@@ -41,8 +50,13 @@ TABLES = [
     ("mysql", "ALTER TABLE `s`.a RENAME TO s.b", [("a", "b")]),
     ("oracle", 'ALTER TABLE "INV"."A" RENAME TO "B"', [("A", "B")]),
     ("oracle", "RENAME a TO b", [("a", "b")]),
-    ("mariadb", "/* gh-ost */ rename table s.t to s._t_del, s._t_gho to s.t", []),
-    ("mysql", "RENAME TABLE a TO x, b TO a, x TO b", []),
+    ("mysql", "ALTER TABLE s.a RENAME AS x.b", [("a", "b")]),
+    ("mysql", "ALTER IGNORE TABLE a CONVERT TO CHARACTER SET utf8, RENAME = b", [("a", "b")]),
+    (
+        "mariadb",
+        "/* gh-ost */ rename table s.t to s._t_del, s._t_gho to s.t",
+        [("t", "_t_del"), ("_t_gho", "t")],
+    ),
     ("mysql", "ALTER TABLE b RENAME COLUMN v TO w", []),
     ("mysql", "CREATE TABLE renamed (id int)", []),
     ("mysql", "RENAME", []),
@@ -94,6 +108,82 @@ def test_a_name_that_is_used_again_is_another_column():
     names = renames.stored_names(["id", "label", "v"], "9", stored)
     assert names == {"id": "id", "label": "label", "v": "v"}
     assert renames.due((*stored, "v")) == ()
+
+
+SWAPS = {
+    "one after the other": follow(("5", "a", "x"), ("6", "b", "a"), ("7", "x", "b")),
+    "at once": Renames(in_turn("5", [("a", "b"), ("b", "a")])),
+}
+
+
+@pytest.mark.parametrize("swap", SWAPS)
+def test_columns_that_swap_their_names_keep_their_values(swap):
+    renames, stored = SWAPS[swap], ("id", "a", "b")
+    assert renames.stored_names(stored, "3", stored) == {"id": "id", "a": "a", "b": "b"}
+    assert renames.stored_names(stored, "9", stored) == {"id": "id", "a": "b", "b": "a"}
+    done = Renames(renames.all, "7")
+    assert done.stored_names(stored, "3", stored) == {"id": "id", "a": "b", "b": "a"}
+    assert done.stored_names(stored, "9", stored) == {"id": "id", "a": "a", "b": "b"}
+
+
+def test_a_rename_that_comes_after_its_rows_is_missed_and_a_swap_is_not():
+    late = follow(("5", "v", "label"))
+    assert late.missed(("id", "v", "label")) == late.all
+    assert late.missed(("id", "v")) == ()
+    assert SWAPS["at once"].missed(("id", "a", "b")) == ()
+
+
+def test_three_columns_may_pass_their_names_on():
+    renames = Renames(in_turn("5", [("a", "b"), ("b", "c"), ("c", "a"), ("d", "e")]))
+    stored = ("a", "b", "c", "d")
+    names = renames.stored_names(("a", "b", "c", "e"), "9", stored)
+    assert names == {"a": "c", "b": "a", "c": "b", "e": "d"}
+    assert follow_in(stored, renames.due(stored)) == ["b", "c", "a", "e"]
+
+
+def test_a_name_that_comes_back_means_the_column_that_had_it():
+    renames, stored = follow(("5", "v", "w"), ("7", "w", "v")), ("id", "v")
+    assert renames.stored_names(("v",), "3", stored) == {"v": "v"}
+    assert renames.stored_names(("w",), "6", stored) == {"w": "v"}
+    assert renames.stored_names(("v",), "8", stored) == {"v": "v"}
+    assert follow_in(stored, renames.due(stored)) == ["id", "v"]
+
+
+AGAIN = Renames(in_turn("5", [], [("v", "v__dropped_1")], ["v"]))
+
+
+def test_a_dropped_column_makes_room_for_one_of_its_name():
+    stored = ("id", "v")
+    assert AGAIN.stored_names(stored, "3", stored) == {"id": "id", "v": "v"}
+    staged = AGAIN.stored_names(stored, "9", stored)["v"]
+    assert staged not in stored
+    assert follow_in((*stored, staged), AGAIN.due(stored)) == ["id", "v__dropped_1", "v"]
+    done = Renames(AGAIN.all, "5")
+    assert done.due(("id", "v__dropped_1", "v")) == ()
+    assert done.stored_names(stored, "3", stored)["v"] == "v__dropped_1"
+    assert done.stored_names(stored, "9", stored)["v"] == "v"
+
+
+def test_a_table_that_is_new_gets_both_columns_under_their_last_names():
+    assert AGAIN.stored_names(("id", "v"), "3", ())["v"] == "v__dropped_1"
+    assert AGAIN.stored_names(("id", "v"), "9", ())["v"] == "v"
+
+
+def test_columns_that_share_one_already_are_not_told_apart_any_more():
+    plain = Rename("5", "a", "b")
+    assert in_time((*AGAIN.all, plain), "", "7") == (plain,)
+    assert in_time(AGAIN.all, "", "") == AGAIN.all
+    assert in_time(AGAIN.all, "5", "7") == AGAIN.all
+    assert in_time(AGAIN.all, "", "4") == AGAIN.all
+
+
+def follow_in(stored: Sequence[str], renames: Sequence[Rename]) -> list[str]:
+    """The columns of a table after renames, each of which needs a free name."""
+    names = list(stored)
+    for rename in renames:
+        assert rename.name not in names
+        names[names.index(rename.was)] = rename.name
+    return names
 
 
 def test_a_renamed_column_keeps_its_mask_and_its_type():

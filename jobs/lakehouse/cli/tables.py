@@ -17,6 +17,7 @@ from lakehouse.plan.losses import Loss, LossClass
 from lakehouse.quality.losses import column_losses
 from lakehouse.quality.summary import TableState, list_tables
 from lakehouse.quality.text import shown
+from lakehouse.quality.unseen import unseen_tables
 
 
 def register(app: typer.Typer) -> None:
@@ -39,6 +40,8 @@ def _tables(source: Source, cut: Cut = None, *, as_json: AsJson = False) -> None
         return
     print_columns(("source table", "silver", "state", "cut", "snapshot", "reason"), _rows(states))
     _print_losses([state.silver for state in states], losses)
+    for sentence in unseen_tables(config, recorded):
+        typer.echo(shown(sentence))
     typer.echo(f"catalog: {catalog} (warehouse {settings.warehouse})")
 
 

@@ -52,6 +52,7 @@ def _with_new_names(options: TableConfig, renamed: Sequence[Rename]) -> TableCon
     columns = dict(options.columns)
     for rename in renamed:
         known = {name.lower(): column for name, column in columns.items()}
-        if rename.was.lower() in known and rename.name.lower() not in known:
-            columns[rename.name] = known[rename.was.lower()]
+        was, name = (rename.name, rename.was) if rename.comes else (rename.was, rename.name)
+        if was.lower() in known and name.lower() not in known:
+            columns[name] = known[was.lower()]
     return options.model_copy(update={"columns": columns})

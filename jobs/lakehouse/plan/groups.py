@@ -20,6 +20,7 @@ class Group:
         key_fields: JSON list of the event key's fields, sorted; None for a null key.
         rows: How many of them change rows; truncates do not.
         first_position: Lowest position of a change event; None where there is none.
+        last_position: The highest one.
         truncate: Highest position of a truncate event; None when there is none.
         snapshots_begun: How many events begin the part of a source snapshot that reads the table.
         snapshots_ended: How many end it.
@@ -48,3 +49,4 @@ class Group:
     truncate: str | None
     snapshots_begun: int = 0
     snapshots_ended: int = 0
+    last_position: str | None = None

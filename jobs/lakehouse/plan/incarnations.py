@@ -52,10 +52,12 @@ class Incarnations:
         ends: Where tables were dropped or renamed, ascending; snapshots repeat DROP statements,
             which do not count.
         creates: Positions of CREATE statements, ascending.
+        turns: Positions behind which its schemas are other versions, ascending.
     """
 
     ends: Mapping[Parts, tuple[End, ...]] = field(default_factory=dict)
     creates: Mapping[Parts, tuple[str, ...]] = field(default_factory=dict)
+    turns: Mapping[Parts, tuple[str, ...]] = field(default_factory=dict)
 
     def created(self, parts: Parts) -> int:
         """The incarnation that the newest CREATE statement began."""

@@ -113,6 +113,20 @@ def landing_topics(source: SourceConfig, existing: Collection[str]) -> tuple[str
     return selection.topics
 
 
+def reading_turns(
+    source: SourceConfig, partitions: Iterable[tuple[str, int]]
+) -> tuple[list[tuple[str, int]], ...]:
+    """Topic partitions in the turns in which their end offsets are read.
+
+    Whatever the end of a transaction counts was sent before it: data whose end offsets are read
+    later is complete for every transaction that the plan ends. A statement was sent before the
+    data that it changes: if its topic comes last, no event is applied before it.
+    """
+    listed = list(partitions)
+    turns = {source.kafka.transactions: 0, source.kafka.schema_changes: 2}
+    return tuple([p for p in listed if turns.get(p[0], 1) == turn] for turn in range(3))
+
+
 def gone_topics(
     source: SourceConfig, landed: LandedOffsets, existing: Collection[str]
 ) -> tuple[str, ...]:

@@ -77,7 +77,8 @@ def masked_schema(schema: RowSchema, options: TableConfig, secret: bytes) -> Row
             columns.append(column)
         elif mask != "drop":
             masked = _hashed(column, secret) if mask == "hash" else _redacted(column)
-            columns.append(replace(masked, semantic="", doc=docs[column.name.lower()]))
+            doc = docs[column.name.lower()]
+            columns.append(replace(masked, semantic="", doc=doc, allowed=""))
     dropped = tuple(c.name for c in schema.columns if masks.get(c.name.lower()) == "drop")
     known = {column.name.lower() for column in schema.columns}
     unused = (name for name, c in options.columns.items() if c.mask and name.lower() not in known)

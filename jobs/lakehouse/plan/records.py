@@ -15,6 +15,13 @@ Step = Literal["land", "check", "apply", "validate", "publish"]
 STEPS: tuple[Step, ...] = ("land", "check", "apply", "validate", "publish")
 Status = Literal["succeeded", "failed", "superseded"]
 Severity = Literal["critical", "warning", "info"]
+# What becomes of a schema version: followed; followed as far as silver's columns stay as they are;
+# the table stops before it.
+EVOLVE, KEEP, HOLD = "evolve", "keep", "hold"
+# Who decides where no person did.
+POLICY = "policy"
+# The fingerprint of a schema version that a statement told begins so.
+DDL = "ddl:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +126,8 @@ class SchemaVersionRow:
     Attributes:
         table: The silver table's name.
         identity: JSON list of the source's parts (database, schema, table).
-        fingerprint: Names the schema text that the data events carry.
+        fingerprint: Names the schema text that the data events carry; begins with `ddl:` where a
+            statement told the version.
         position: Where it starts to hold, as in `_cdc.position`; empty where unknown.
         ddl: The statement, where the source sends one.
         columns: JSON list of columns: name, type, optional, default.
@@ -145,6 +153,11 @@ class SchemaVersionRow:
     reason: str
     recorded_at: datetime
     previous: str
+
+    @property
+    def is_from_ddl(self) -> bool:
+        """Whether a statement told it; else data events did."""
+        return self.fingerprint.startswith(DDL)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,18 +11,26 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
+# A column on its way to a name that another one has still; one that is new, until its name is free.
+_MOVING, _COMING = "__moving", "__coming"
+
 
 @dataclass(frozen=True, slots=True)
 class Rename:
-    """A column that the source renamed.
+    """A column that gets another name.
 
     Attributes:
         position: Where the statement stands, as in `_cdc.position`.
+        goes: Whether the source has dropped it, and its name is used again.
+        comes: Whether it is the new column of that name, staged under the name `was` until
+            `publish` has renamed the old one.
     """
 
     position: str
     was: str
     name: str
+    goes: bool = False
+    comes: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +57,17 @@ class Renames:
 
     def due(self, stored: Collection[str]) -> tuple[Rename, ...]:
         """Those that silver's columns are to follow: it has the old name and not the new one."""
-        names = {name.lower() for name in stored}
-        found = []
-        for rename in self.pending:
-            if rename.was.lower() in names and rename.name.lower() not in names:
-                names = names - {rename.was.lower()} | {rename.name.lower()}
-                found.append(rename)
-        return tuple(found)
+        return _followed(self.pending, stored)[0] if stored else ()
+
+    def missed(self, stored: Collection[str]) -> tuple[Rename, ...]:
+        """Those that came after rows with the new name: silver has both columns."""
+        names, due = {name.lower() for name in stored}, self.due(stored)
+        return tuple(
+            each
+            for each in self.pending
+            if not (each.goes or each.comes or each in due)
+            and {each.was.lower(), each.name.lower()} <= names
+        )
 
     def stored_names(
         self, columns: Iterable[str], first_position: str, stored: Collection[str]
@@ -71,18 +83,73 @@ class Renames:
             Name in the events → stored name, for every column.
         """
         sent = list(columns)
-        later = [rename for rename in self.all if rename.position > first_position]
+        later = [rename for rename in self.all if rename.position >= first_position]
+        today = _followed(later, sent)[1]
         due = self.due(stored)
-        return {name: _back(_forward(name, sent, later), due) for name in sent}
+        return {name: _back(today[name.lower()] or name, due) for name in sent}
 
 
-def _forward(name: str, sent: Sequence[str], later: Sequence[Rename]) -> str:
-    """Today's name of a column; a version that has the new name already is not older."""
-    present = {column.lower() for column in sent}
-    for rename in later:
-        if name.lower() == rename.was.lower() and rename.name.lower() not in present:
-            name = rename.name
-    return name
+def in_time(renames: Iterable[Rename], done: str, applied: str) -> tuple[Rename, ...]:
+    """Without the names that are used again, where rows of both columns stand in one already.
+
+    Args:
+        renames: Those of one table, in order.
+        done: Position of the last one that silver's columns have followed.
+        applied: Position up to which the table is applied; empty for a table that is new or behind.
+    """
+    return tuple(
+        each
+        for each in renames
+        if not (each.goes or each.comes) or each.position <= done or each.position > applied
+    )
+
+
+def in_turn(
+    position: str,
+    pairs: Iterable[tuple[str, str]],
+    gone: Iterable[tuple[str, str]] = (),
+    new: Iterable[str] = (),
+) -> tuple[Rename, ...]:
+    """The renames of one statement, which happen at once, one after the other.
+
+    Args:
+        position: Where the statement stands.
+        pairs: Old and new names; columns may swap theirs.
+        gone: The same of dropped columns whose names are used again.
+        new: Those of the names that new columns get.
+    """
+    left = list(pairs)
+    ordered = [Rename(position, was, name, goes=True) for was, name in gone]
+    while left:
+        names = {was.lower() for was, _ in left}
+        free = next((pair for pair in left if pair[1].lower() not in names), None)
+        was, name = free or left[0]
+        left.remove((was, name))
+        if free is None:
+            # Each of the rest waits for another one.
+            left.append((was + _MOVING, name))
+            name = was + _MOVING
+        ordered.append(Rename(position, was, name))
+    coming = (Rename(position, name + _COMING, name, comes=True) for name in new)
+    return (*ordered, *coming)
+
+
+def _followed(
+    renames: Iterable[Rename], names: Iterable[str]
+) -> tuple[tuple[Rename, ...], dict[str, str | None]]:
+    """What of some renames, in order, columns follow, and the name that each ends with."""
+    ends: dict[str, str | None] = {name.lower(): None for name in names}
+    began = {name: name for name in ends}
+    followed = []
+    for rename in renames:
+        was, name = rename.was.lower(), rename.name.lower()
+        if name in began or not (rename.comes or was in began):
+            continue
+        if was in began:
+            first = began.pop(was)
+            began[name], ends[first] = first, rename.name
+        followed.append(rename)
+    return tuple(followed), ends
 
 
 def _back(name: str, due: Sequence[Rename]) -> str:

@@ -25,7 +25,16 @@ TOLERANT: frozenset[SchemaMode] = frozenset(("try_evolve", "lenient", "ignore"))
 RENAMING: frozenset[SchemaMode] = frozenset(("evolve", "try_evolve", "fail"))
 # Changes that silver can follow without touching a stored value.
 EVOLVED: frozenset[ChangeKind] = frozenset(
-    ("add_column", "drop_column", "widen_type", "nullability", "default", "reorder_columns")
+    (
+        "add_column",
+        "drop_column",
+        "rename_column",
+        "widen_type",
+        "nullability",
+        "default",
+        "reorder_columns",
+        "enum_values",
+    )
 )
 
 
@@ -84,6 +93,8 @@ def _diff_column(old: Column, new: Column) -> list[Change]:
         changes.append(Change("nullability", new.name, "null" if new.optional else "not null"))
     if old.default != new.default:
         changes.append(Change("default", new.name, f"{old.default} → {new.default}"))
+    if old.allowed != new.allowed:
+        changes.append(Change("enum_values", new.name, f"{old.allowed} → {new.allowed}"))
     return changes
 
 

@@ -6,14 +6,21 @@ that cannot be read tells nothing: the full table after the change stands beside
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator, Sequence
 
 import sqlglot
-from sqlglot import exp
+from sqlglot import Token, TokenType, exp
 from sqlglot.errors import ErrorLevel, SqlglotError
 
+Pair = tuple[str, str]
+# It prints the statements that it does not know, which may quote masked values.
+logging.getLogger("sqlglot").disabled = True
+# Words that change nothing between ALTER and TABLE, and before the names in a clause.
+_NOISE = frozenset(("ONLINE", "OFFLINE", "IGNORE", "COLUMN", "IF", "EXISTS"))
 
-def renamed_columns(ddl: str, dialect: str | None) -> tuple[tuple[str, str], ...]:
+
+def renamed_columns(ddl: str, dialect: str | None) -> tuple[Pair, ...]:
     """The columns that a statement renames, as (old name, new name), as it writes them.
 
     Args:
@@ -23,16 +30,13 @@ def renamed_columns(ddl: str, dialect: str | None) -> tuple[tuple[str, str], ...
     if dialect is None or not ddl:
         return ()
     try:
-        return tuple(pair for _, action in _altered(ddl, dialect) for pair in _renamed(action))
+        return tuple(pair for columns, _ in _altered(ddl, dialect) for pair in columns)
     except SqlglotError:
         return ()
 
 
-def renamed_tables(ddl: str, dialect: str | None) -> tuple[tuple[str, str], ...]:
+def renamed_tables(ddl: str, dialect: str | None) -> tuple[Pair, ...]:
     """The tables that a statement renames, as (old name, new name) without their databases.
-
-    A statement that puts another table in the place of the one that it renames away, as online
-    schema changes do, renames none: the table goes on under its name.
 
     Args:
         ddl: One or several statements, as the schema change event carries them.
@@ -41,31 +45,75 @@ def renamed_tables(ddl: str, dialect: str | None) -> tuple[tuple[str, str], ...]
     if dialect is None or "rename" not in ddl.lower():
         return ()
     try:
-        pairs = [
-            # ALTER TABLE a RENAME TO b.
-            *(
-                (table, action.this.name)
-                for table, action in _altered(ddl, dialect)
-                if isinstance(action, exp.AlterRename)
-            ),
-            *_listed(ddl, dialect),
-        ]
+        pairs = (pair for _, tables in _altered(ddl, dialect) for pair in tables)
+        return (*pairs, *_listed(ddl, dialect))
     except SqlglotError:
         return ()
-    was = {old.lower() for old, _ in pairs}
-    swapped = {new.lower() for _, new in pairs} & was
-    return tuple((o, n) for o, n in pairs if not {o.lower(), n.lower()} & swapped)
 
 
-def _altered(ddl: str, dialect: str) -> Iterator[tuple[str, exp.Expression]]:
-    """What ALTER TABLE statements do, each action with the table's name."""
-    for statement in sqlglot.parse(ddl, read=dialect, error_level=ErrorLevel.RAISE):
+def _altered(ddl: str, dialect: str) -> Iterator[tuple[list[Pair], list[Pair]]]:
+    """The columns and the tables that each ALTER TABLE statement renames."""
+    for tokens in _statements(ddl, dialect):
+        try:
+            text = ddl[tokens[0].start : tokens[-1].end + 1]
+            statement = sqlglot.parse_one(text, read=dialect, error_level=ErrorLevel.RAISE)
+        except SqlglotError:
+            statement = None
         if isinstance(statement, exp.Alter):
-            for action in statement.args.get("actions") or ():
-                yield statement.this.name, action
+            actions = statement.args.get("actions") or ()
+            tables = [a.this.name for a in actions if isinstance(a, exp.AlterRename)]
+            yield (
+                [pair for action in actions for pair in _renamed(action)],
+                [(statement.this.name, name) for name in tables],
+            )
+        else:
+            # One of its clauses is beyond sqlglot: those that rename are read by their words.
+            yield _by_words(tokens)
 
 
-def _listed(ddl: str, dialect: str) -> Iterator[tuple[str, str]]:
+def _statements(ddl: str, dialect: str) -> Iterator[list[Token]]:
+    statement: list[Token] = []
+    for token in sqlglot.tokenize(ddl, read=dialect):
+        if token.token_type != TokenType.SEMICOLON:
+            statement.append(token)
+        elif statement:
+            yield statement
+            statement = []
+    if statement:
+        yield statement
+
+
+def _renamed(action: exp.Expression) -> Iterator[Pair]:
+    if isinstance(action, exp.RenameColumn):
+        yield action.this.name, action.args["to"].name
+    was = action.args.get("rename_from")
+    if isinstance(was, exp.Expression) and was.name != action.this.name:
+        yield was.name, action.this.name
+
+
+def _by_words(tokens: Sequence[Token]) -> tuple[list[Pair], list[Pair]]:
+    texts = [token.text for token in tokens if not _is_noise(token)]
+    if [text.upper() for text in texts[:2]] != ["ALTER", "TABLE"]:
+        return [], []
+    name = next((i for i in range(2, len(texts), 2) if texts[i + 1 : i + 2] != ["."]), 2)
+    columns: list[Pair] = []
+    tables: list[Pair] = []
+    for clause in _split(texts[name + 1 :], ","):
+        match [clause[0].upper() if clause else "", *clause[1:]]:
+            case ["CHANGE", old, new, *_] if old != new:
+                columns.append((old, new))
+            case ["RENAME", old, to, new] if to.upper() == "TO":
+                columns.append((old, new))
+            case ["RENAME", to, *new] if to.upper() in ("TO", "AS", "=") and _is_name(new):
+                tables.append((texts[name], new[-1]))
+    return columns, tables
+
+
+def _is_noise(token: Token) -> bool:
+    return token.token_type != TokenType.IDENTIFIER and token.text.upper() in _NOISE
+
+
+def _listed(ddl: str, dialect: str) -> Iterator[Pair]:
     """RENAME TABLE a TO b, c TO d; RENAME a TO b: sqlglot tells their tokens alone."""
     tokens = sqlglot.tokenize(ddl, read=dialect)
     if not tokens or tokens[0].text.upper() != "RENAME":
@@ -92,11 +140,3 @@ def _split(texts: Iterable[str], separator: str) -> list[list[str]]:
 def _is_name(texts: Sequence[str]) -> bool:
     """Whether the tokens are a name and what qualifies it, with dots between them."""
     return len(texts) % 2 == 1 and all(text == "." for text in texts[1::2])
-
-
-def _renamed(action: exp.Expression) -> Iterator[tuple[str, str]]:
-    if isinstance(action, exp.RenameColumn):
-        yield action.this.name, action.args["to"].name
-    was = action.args.get("rename_from")
-    if isinstance(was, exp.Expression) and was.name != action.this.name:
-        yield was.name, action.this.name

@@ -7,6 +7,7 @@ environment's business (`SPARK_CONF_DIR`).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -55,6 +56,25 @@ def arguments(source: SourceConfig, run: Run) -> list[str]:
     pairs = [text for name, value in given.items() if value for text in (name, value)]
     flags = {"--land-decides": run.land_decides, "--replay": run.replay}
     return [*pairs, *(name for name, is_on in flags.items() if is_on)]
+
+
+def approval(
+    source: str, *, table: str, action: str, renames: Iterable[str], person: str
+) -> list[str]:
+    """The arguments of the console command that records a decision about a held table.
+
+    Args:
+        source: Its name.
+        table: As in the TOML file.
+        action: `approve` or `reject`.
+        renames: Columns that were renamed, each as `old=new`.
+        person: Who decides.
+    """
+    given = {"--source": source, "--table": table, "--by": person}
+    # With = no value is taken for an option.
+    pairs = [f"{name}={value}" for name, value in given.items()]
+    flags = ["--reject"] if action == "reject" else []
+    return ["approve", *pairs, *flags, *(f"--rename={text}" for text in renames)]
 
 
 def iso(time: datetime | None) -> str | None:

@@ -87,6 +87,7 @@ class Column:
         doc: What a reader must know beside the type; empty where the type says all.
         wire: The plain type that the messages declare, such as `int16`.
         source_type: The type in the source's own words, where the message's schema has it.
+        allowed: The values of an enum or a set, as the message's schema lists them.
     """
 
     name: str
@@ -97,6 +98,7 @@ class Column:
     doc: str = ""
     wire: str = ""
     source_type: str = ""
+    allowed: str = ""
 
 
 _PRIMITIVES: Mapping[str, ValueType] = {
@@ -198,6 +200,7 @@ def parse_column(field: Schema, connector: Connector) -> Column:
         doc=_UNITS.get(str(semantic), ""),
         wire=str(field.get("type")),
         source_type=str(field.get("tidb_type") or _parameters(field).get(_SOURCE_TYPE) or ""),
+        allowed=str(_parameters(field).get("allowed") or ""),
     )
 
 

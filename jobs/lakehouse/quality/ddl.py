@@ -19,6 +19,7 @@ from lakehouse.connectors.base import DATABASE_SCHEMA_TABLE
 from lakehouse.names import TableIdentity, split_identifier
 from lakehouse.plan.statements import renamed_columns, renamed_tables
 from lakehouse.quality.judgement import Measurement
+from lakehouse.quality.source_types import size_rank, without_sizes
 
 _MEMBERS = ("source", "ddl", "tableChanges")
 
@@ -74,6 +75,7 @@ class TableChange:
 
     Attributes:
         was: Its name before the change, where the statement renames the table; else empty.
+        swapped: Whether the statement put another table in its place, as online schema changes do.
     """
 
     kind: str
@@ -81,16 +83,22 @@ class TableChange:
     columns: tuple[TableColumn, ...]
     unknown_keys: tuple[str, ...]
     was: str = ""
+    swapped: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class SchemaEvent:
-    """A schema change event; `problem` says why it could not be read."""
+    """A schema change event; `problem` says why it could not be read.
+
+    Attributes:
+        renamed: The tables that its statement renames, old and new name.
+    """
 
     message: SchemaMessage
     ddl: str
     changes: tuple[TableChange, ...]
     problem: str = ""
+    renamed: tuple[tuple[str, str], ...] = ()
 
 
 def parse_event(message: SchemaMessage, connector: str) -> SchemaEvent:
@@ -101,14 +109,15 @@ def parse_event(message: SchemaMessage, connector: str) -> SchemaEvent:
         if missing:
             return SchemaEvent(message, "", (), f"without {', '.join(missing)}")
         ddl = str(document["ddl"] or "")
-        renamed = renamed_columns(ddl, CONNECTORS[connector].ddl_dialect)
+        columns = renamed_columns(ddl, CONNECTORS[connector].ddl_dialect)
+        tables = renamed_tables(ddl, CONNECTORS[connector].ddl_dialect)
         changes = _with_old_tables(
-            [_change(change, connector, renamed) for change in document["tableChanges"] or ()],
-            renamed_tables(ddl, CONNECTORS[connector].ddl_dialect),
+            [_change(change, connector, columns) for change in document["tableChanges"] or ()],
+            tables,
         )
-    except (ValueError, TypeError, KeyError, AttributeError) as broken:
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as broken:
         return SchemaEvent(message, "", (), f"not readable: {type(broken).__name__}: {broken}")
-    return SchemaEvent(message, ddl, changes)
+    return SchemaEvent(message, ddl, changes, renamed=tables)
 
 
 def without_copies(events: Sequence[SchemaEvent]) -> tuple[SchemaEvent, ...]:
@@ -160,6 +169,8 @@ def change_kinds(
         return ("create_table",)
     renamed = _under_new_names(before, after)
     kinds: set[ChangeKind] = {"rename_column"} if renamed != list(before) else set()
+    if len(renamed) < len(before):
+        kinds.add("drop_column")
     before = renamed
     old, new = {c.name: c for c in before}, {c.name: c for c in after}
     if new.keys() - old.keys():
@@ -215,14 +226,17 @@ def columns_from_json(text: str) -> tuple[TableColumn, ...]:
 def _under_new_names(
     before: Sequence[TableColumn], after: Sequence[TableColumn]
 ) -> list[TableColumn]:
-    taken = {column.name.lower() for column in before}
-    names = {c.was.lower(): c.name for c in after if c.was and c.name.lower() not in taken}
-    return [replace(c, name=names.get(c.name.lower(), c.name)) for c in before]
+    there = {column.name.lower() for column in before}
+    names = {c.was.lower(): c.name for c in after if c.was.lower() in there}
+    taken = {name.lower() for name in names.values()} - names.keys()
+    # A column whose name another one takes is gone.
+    left = (c for c in before if c.name.lower() not in taken or c.name.lower() in names)
+    return [replace(c, name=names.get(c.name.lower(), c.name)) for c in left]
 
 
 def _column_kinds(old: TableColumn, new: TableColumn) -> set[ChangeKind]:
     kinds: set[ChangeKind] = set()
-    if (old.type, old.length, old.scale) != (new.type, new.length, new.scale):
+    if _sized(old) != _sized(new):
         kinds.add(_type_kind(old, new))
     if old.optional != new.optional:
         kinds.add("nullability")
@@ -241,7 +255,17 @@ _EXTRA: Mapping[str, ChangeKind] = {
 }
 
 
+def _sized(column: TableColumn) -> tuple[str, int | None, int | None]:
+    """The type; the length of a whole number is that of its display."""
+    if size_rank(column.type):
+        return column.type.lower(), None, None
+    return column.type, column.length, column.scale
+
+
 def _type_kind(old: TableColumn, new: TableColumn) -> ChangeKind:
+    was, wanted = size_rank(old.type), size_rank(new.type)
+    if was and wanted and was[0] == wanted[0]:
+        return "widen_type" if wanted[1] > was[1] else "narrow_type"
     if old.type != new.type or old.scale != new.scale or old.length is None or new.length is None:
         return "change_type"
     return "widen_type" if new.length > old.length else "narrow_type"
@@ -271,8 +295,7 @@ def _with_old_names(
     columns: Sequence[TableColumn], renamed: Sequence[tuple[str, str]]
 ) -> tuple[TableColumn, ...]:
     """A statement may write names in another case than the source has them."""
-    names = {column.name.lower() for column in columns}
-    was = {name.lower(): old for old, name in renamed if old.lower() not in names}
+    was = {name.lower(): old for old, name in renamed if old.lower() != name.lower()}
     return tuple(replace(c, was=was.get(c.name.lower(), "")) for c in columns)
 
 
@@ -280,7 +303,8 @@ def _column(column: Mapping[str, object], keys: Sequence[str]) -> TableColumn:
     name, default = str(column["name"]), column.get("defaultValueExpression")
     return TableColumn(
         name=name,
-        type=str(column.get("typeExpression") or column.get("typeName")),
+        # Oracle's has the length and the scale, which stand apart too.
+        type=without_sizes(str(column.get("typeExpression") or column.get("typeName"))),
         length=_size(column.get("length")),
         scale=_size(column.get("scale")),
         optional=bool(column.get("optional")),

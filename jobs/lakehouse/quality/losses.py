@@ -13,7 +13,6 @@ from lakehouse.connectors import Connector
 from lakehouse.names import silver_namespace
 from lakehouse.plan.losses import ColumnFacts, Loss, loss_of, worst_of
 from lakehouse.plan.records import SchemaVersionRow
-from lakehouse.quality.version_rows import is_from_ddl
 from lakehouse.quality.versions import FOLLOWED
 
 
@@ -31,7 +30,7 @@ def column_losses(
     declared = _source_types(versions)
     found: dict[str, dict[str, list[Loss]]] = {}
     for row in versions:
-        if is_from_ddl(row):
+        if row.is_from_ddl:
             continue
         columns = found.setdefault(f"{silver_namespace(source)}.{row.table}", {})
         for value in json.loads(row.columns):
@@ -47,7 +46,7 @@ def _source_types(rows: Iterable[SchemaVersionRow]) -> dict[str, dict[str, str]]
     """Table → column in lower case → its type as the schema change topic says it last."""
     found: dict[str, dict[str, str]] = {}
     for row in rows:
-        if is_from_ddl(row):
+        if row.is_from_ddl:
             types = {c["name"].lower(): str(c["type"]) for c in json.loads(row.columns)}
             found.setdefault(row.identity, {}).update(types)
     return found

@@ -15,11 +15,12 @@ from datetime import UTC, datetime
 from lakehouse.config import SourceConfig
 from lakehouse.names import TableIdentity, silver_name
 from lakehouse.plan.masks import masks_of
-from lakehouse.plan.records import SchemaVersionRow
+from lakehouse.plan.records import DDL, EVOLVE, POLICY, SchemaVersionRow
 from lakehouse.quality import ddl
-from lakehouse.quality.versions import EVOLVE, POLICY, Judged, columns_json
+from lakehouse.quality.judging import judge_statement
+from lakehouse.quality.swaps import with_swaps
+from lakehouse.quality.versions import Judged, columns_json
 
-_DDL = "ddl:"
 _WITHHELD = "withheld: the table has masked columns"
 
 
@@ -33,6 +34,7 @@ class LandedSchemas:
         events: The schema change topic's events, in order.
         recorded: What `quality.schema_versions` has, oldest first.
         told: What the events say that is not recorded yet.
+        unlike: Where they and the data events differ.
     """
 
     tables: Mapping[TableIdentity, tuple[Judged, ...]]
@@ -40,12 +42,13 @@ class LandedSchemas:
     events: tuple[ddl.SchemaEvent, ...]
     recorded: tuple[SchemaVersionRow, ...]
     told: tuple[SchemaVersionRow, ...] = ()
+    unlike: tuple[str, ...] = ()
     now: datetime = field(default_factory=lambda: datetime.now(UTC))
 
 
 def is_from_ddl(row: SchemaVersionRow) -> bool:
     """Whether the row comes from the schema change topic."""
-    return row.fingerprint.startswith(_DDL)
+    return row.is_from_ddl
 
 
 def table_of(row: SchemaVersionRow) -> TableIdentity:
@@ -72,7 +75,7 @@ def data_rows(
             topic=judged.version.first[0][0],
             partition=judged.version.first[0][1],
             offset=judged.version.first[0][2],
-            position="",
+            position=judged.version.position,
             ddl="",
             change_kinds=judged.kinds,
             columns=columns_json(judged.version),
@@ -103,11 +106,11 @@ def ddl_rows(
         recorded: What `quality.schema_versions` has, oldest first.
     """
     now = datetime.now(UTC)
-    of_topic = [row for row in recorded if is_from_ddl(row)]
+    of_topic = [row for row in recorded if row.is_from_ddl]
     known = {(row.topic, row.partition, row.offset) for row in of_topic}
     before = {row.identity: ddl.columns_from_json(row.columns) for row in of_topic}
     rows: list[SchemaVersionRow] = []
-    for event in events:
+    for event in with_swaps(events):
         at = (event.message.topic, event.message.partition, event.message.offset)
         changes = (
             _without_values(change, _masked(source, change.identity, events))
@@ -118,15 +121,25 @@ def ddl_rows(
             # Snapshots begin by dropping every table, and repeat what is known.
             if event.message.is_snapshot and not change.columns:
                 continue
-            previous = _previous(change, before)
+            # Of a name that a statement takes and gives up again there is nothing afterwards.
+            if change.swapped and not change.columns:
+                continue
+            # No table gets the name of one that is there: the statement has put that one aside.
+            is_swapped = change.swapped or (change.was != "" and bool(before.get(identity)))
+            previous = "" if is_swapped else _previous(change, before)
             earlier = before.pop(previous or identity, None) or None
             before[identity] = change.columns
             kinds = ddl.change_kinds(earlier, change.columns)
             if previous:
                 kinds = ("rename_table", *kinds)
+            if is_swapped and earlier:
+                kinds = ("swap_table", *kinds)
             if kinds:
                 row = _ddl_row(source, run_id, now, event, change, kinds)
-                rows.append(replace(row, previous=previous))
+                # A source snapshot tells what is there already.
+                is_first = kinds == ("create_table",) or event.message.is_snapshot
+                verdict, reason = judge_statement(kinds, source.schema_changes, is_first=is_first)
+                rows.append(replace(row, previous=previous, verdict=verdict, reason=reason))
     return tuple(rows)
 
 
@@ -154,7 +167,7 @@ def _ddl_row(
         run_id=run_id,
         table=silver_name(identity, source.connector),
         identity=identity_json(identity),
-        fingerprint=_DDL + hashlib.sha256(columns.encode()).hexdigest()[:16],
+        fingerprint=DDL + hashlib.sha256(columns.encode()).hexdigest()[:16],
         topic=event.message.topic,
         partition=event.message.partition,
         offset=event.message.offset,
@@ -163,7 +176,6 @@ def _ddl_row(
         ddl=_WITHHELD if has_masks and event.ddl else event.ddl,
         change_kinds=kinds,
         columns=columns,
-        # The schemas inside data events decide; the statement says what a person asked for.
         verdict=EVOLVE,
         decision=POLICY,
         reason="",

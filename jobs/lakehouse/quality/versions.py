@@ -1,35 +1,23 @@
-"""Schema versions that data events carry: which are new, what changed, and whether silver follows.
+"""Schema versions that data events carry, and those that are recorded of them.
 
-In: the versions of a batch, what `quality.schema_versions` has, the source's mode. Out: a judged
-version for each new one. A table is held from the first version on that silver may not follow.
+In: the groups of a batch, their schemas, rows of `quality.schema_versions`. Out: the versions of
+each table in the order in which they came, and what recorded ones say.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from lakehouse.config import SchemaMode
-from lakehouse.config.sections import SchemaChangesConfig
 from lakehouse.names import TableIdentity
 from lakehouse.plan.groups import Group
-from lakehouse.plan.records import SchemaVersionRow
+from lakehouse.plan.records import EVOLVE, HOLD, KEEP, SchemaVersionRow
 from lakehouse.plan.row_schema import RowSchema
-from lakehouse.plan.schema import EVOLVED, TOLERANT
 from lakehouse.plan.types import Column, Kind, ValueType
-from lakehouse.quality.changes import NEW_TABLE, Shape, compare
+from lakehouse.quality.changes import Shape
 
-# Followed; followed as far as silver's columns stay as they are; the table stops before it.
-EVOLVE, KEEP, HOLD = "evolve", "keep", "hold"
 FOLLOWED = (EVOLVE, KEEP)
-# Who decides where no person did.
-POLICY = "policy"
-# What a mode does not do to silver, though it could.
-_KEPT: Mapping[SchemaMode, Collection[str]] = {
-    "lenient": ("drop_column",),
-    "ignore": EVOLVED,
-}
 Place = tuple[str, int, int]
 
 
@@ -41,6 +29,8 @@ class Version:
         first: Topic, topic partition and offset of its first message in each topic partition.
         key: Fields of the event key, sorted.
         problem: Why the schema cannot be read; empty when it can.
+        position: The lowest one of its messages; empty where none has one.
+        last_position: The highest one.
     """
 
     identity: TableIdentity
@@ -49,17 +39,25 @@ class Version:
     key: tuple[str, ...]
     first: tuple[Place, ...]
     problem: str = ""
+    position: str = ""
+    last_position: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A version and what becomes of it. `is_new` is False when that was recorded before."""
+    """A version and what becomes of it.
+
+    Attributes:
+        is_new: False when that was recorded before.
+        pairs: Columns that went and came and may be the same ones, old and new name.
+    """
 
     version: Version
     kinds: tuple[str, ...]
     verdict: str
     reason: str
     is_new: bool
+    pairs: tuple[tuple[str, str], ...] = ()
 
 
 def batch_versions(
@@ -69,49 +67,41 @@ def batch_versions(
     """The versions of each table, in the order in which they came."""
     found: dict[TableIdentity, tuple[Version, ...]] = {}
     for identity, groups in tables.items():
-        by_print: dict[int, list[Group]] = {}
-        for group in groups:
-            if group.fingerprint is not None:
-                by_print.setdefault(group.fingerprint, []).append(group)
         versions = (
             _version(identity, fingerprint, mine, schemas[identity][fingerprint])
-            for fingerprint, mine in by_print.items()
+            for fingerprint, mine in _by_schema(groups)
         )
-        found[identity] = tuple(
-            sorted(versions, key=lambda version: min(offset for _, _, offset in version.first))
-        )
+        found[identity] = _in_order(versions)
     return {identity: versions for identity, versions in found.items() if versions}
 
 
-def judge_versions(
-    versions: Sequence[Version],
-    recorded: Sequence[SchemaVersionRow],
-    config: SchemaChangesConfig,
-) -> tuple[Judged, ...]:
-    """Judge the versions of one table, oldest first, up to the first one that is held.
+def _by_schema(groups: Iterable[Group]) -> Iterator[tuple[int, list[Group]]]:
+    """The groups of each schema, by the key of their events: a row's schema does not tell it."""
+    found: dict[int, dict[str, list[Group]]] = {}
+    for group in groups:
+        if group.fingerprint is not None:
+            keys = found.setdefault(group.fingerprint, {})
+            keys.setdefault(group.key_fields or "", []).append(group)
+    for fingerprint, keys in found.items():
+        # A truncate has no key.
+        bare = keys.pop("", []) if len(keys) > 1 else []
+        for number, mine in enumerate(keys.values()):
+            yield fingerprint, [*mine, *bare] if number == 0 else mine
 
-    Args:
-        versions: Those of the batch.
-        recorded: What is recorded of the table from data events, oldest first.
-        config: The mode and what needs approval.
-    """
-    decided = {row.fingerprint: row for row in recorded}
-    followed = [row for row in recorded if decided[row.fingerprint].verdict in FOLLOWED]
-    before = shape_of(followed[-1]) if followed else None
-    judged: list[Judged] = []
-    for version in versions:
-        known = decided.get(str(version.fingerprint))
-        if known is None or (known.verdict == HOLD and known.decision == POLICY):
-            # The TOML file may say by now that silver follows.
-            kinds, verdict, reason = _decide(before, version, config)
-        else:
-            kinds, verdict, reason = known.change_kinds, known.verdict, known.reason
-        is_new = known is None or verdict != known.verdict
-        judged.append(Judged(version, kinds, verdict, reason, is_new))
-        if verdict == HOLD:
-            break
-        before = (version.columns, version.key)
-    return tuple(judged)
+
+def _in_order(versions: Iterable[Version]) -> tuple[Version, ...]:
+    """In the order in which they came; one that another one interrupts comes twice."""
+    listed = list(versions)
+    is_placed = all(version.position for version in listed)
+    listed.sort(key=lambda v: (v.position if is_placed else "", min(at for _, _, at in v.first)))
+    if not is_placed:
+        return tuple(listed)
+    again = (
+        replace(version, position=version.last_position)
+        for version in listed
+        if any(version.position < v.position < version.last_position for v in listed)
+    )
+    return tuple(sorted((*listed, *again), key=lambda version: version.position))
 
 
 def holds(rows: Iterable[SchemaVersionRow]) -> dict[TableIdentity, dict[int, str]]:
@@ -154,29 +144,14 @@ def columns_json(version: Version) -> str:
     )
 
 
-def _decide(
-    before: Shape | None, version: Version, config: SchemaChangesConfig
-) -> tuple[tuple[str, ...], str, str]:
-    """Kinds of change, verdict, and the reason of any verdict but `evolve`."""
-    if version.problem:
-        return (), HOLD, version.problem
-    changes = compare(before, (version.columns, version.key)) if before else NEW_TABLE
-    kinds = changes.kinds
-    if waiting := set(kinds) & set(config.require_approval):
-        return kinds, HOLD, f"needs approval: {changes.listed(waiting)}"
-    if config.mode == "fail" and kinds and before:
-        return kinds, HOLD, f"mode 'fail' follows no change: {changes.listed(kinds)}"
-    if hard := changes.unfit if config.mode in TOLERANT else changes.blocking:
-        return kinds, HOLD, f"silver cannot follow: {changes.listed(hard)}"
-    if kept := changes.blocking | set(kinds) & set(_KEPT.get(config.mode, ())):
-        return kinds, KEEP, f"mode {config.mode!r} keeps silver as it is: {changes.listed(kept)}"
-    return kinds, EVOLVE, ""
-
-
 def _version(
     identity: TableIdentity, fingerprint: int, groups: Sequence[Group], schema: RowSchema
 ) -> Version:
     shapes = sorted({group.key_fields for group in groups if group.key_fields})
+    # Read events that something else places have the lowest position until then.
+    is_placed = not any(group.unplaced for group in groups)
+    bounds = (at for g in groups if is_placed for at in (g.first_position, g.last_position))
+    positions = [at for at in bounds if at]
     places: dict[tuple[str, int], int] = {}
     for group in groups:
         at = (group.topic, group.partition)
@@ -188,6 +163,8 @@ def _version(
         key=tuple(json.loads(shapes[0])) if shapes else (),
         first=tuple((topic, number, offset) for (topic, number), offset in sorted(places.items())),
         problem=schema.problem,
+        position=min(positions, default=""),
+        last_position=max(positions, default=""),
     )
 
 

@@ -6,13 +6,13 @@ and the number of the table of today, and `renamed` where the event has another 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 import pyspark.sql.functions as F
 from pyspark.sql import DataFrame
 
 from lakehouse.connectors import Connector
-from lakehouse.plan.incarnations import Incarnations, Life
+from lakehouse.plan.incarnations import Incarnations, Life, Parts
 from lakehouse.spark.sql import all_of, literal
 
 _COLUMNS = {"database": "database", "schema_name": "schema_name", "table": "table_name"}
@@ -22,6 +22,7 @@ def with_incarnations(
     envelopes: DataFrame, connector: Connector, incarnations: Incarnations
 ) -> DataFrame:
     """Tell the events of a table from those of another one that had its name before."""
+    envelopes = _with_turns(envelopes, connector, incarnations.turns)
     lives = list(incarnations.lives())
     if not lives:
         return envelopes
@@ -41,9 +42,29 @@ def _cases(conditions: list[str], values: list[str], otherwise: str) -> str:
     return f"CASE {' '.join(cases)} ELSE {otherwise} END"
 
 
-def _is_of(connector: Connector, life: Life) -> Iterator[str]:
-    for part, text in zip(connector.identity_parts, life.parts, strict=True):
+def _with_turns(
+    envelopes: DataFrame, connector: Connector, turns: Mapping[Parts, Sequence[str]]
+) -> DataFrame:
+    """Tell a schema that came back from what it was before: each has a fingerprint of its own."""
+    cases = " ".join(
+        f"WHEN {all_of((*_has_name(connector, parts), f'position > {literal(position)}'))} "
+        f"THEN xxhash64(fingerprint, {literal(position)})"
+        for parts, positions in sorted(turns.items())
+        for position in reversed(positions)
+    )
+    if not cases:
+        return envelopes
+    own = f"if(fingerprint IS NULL, NULL, CASE {cases} ELSE fingerprint END)"
+    return envelopes.withColumn("fingerprint", F.expr(own))
+
+
+def _has_name(connector: Connector, parts: Parts) -> Iterator[str]:
+    for part, text in zip(connector.identity_parts, parts, strict=True):
         yield f"{_COLUMNS[part]} = {literal(text)}"
+
+
+def _is_of(connector: Connector, life: Life) -> Iterator[str]:
+    yield from _has_name(connector, life.parts)
     yield f"coalesce(position, '') > {literal(life.behind)}" if life.behind else "true"
     if life.until is not None:
         yield f"coalesce(position, '') <= {literal(life.until)}"

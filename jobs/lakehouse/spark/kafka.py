@@ -34,7 +34,7 @@ from pyspark.sql import functions as F
 
 from lakehouse.config import SourceConfig
 from lakehouse.errors import ConfigError, LakehouseError
-from lakehouse.plan.landing import landing_topics
+from lakehouse.plan.landing import landing_topics, reading_turns
 from lakehouse.plan.offsets import (
     MESSAGES_PER_TASK,
     OffsetRange,
@@ -75,10 +75,7 @@ class KafkaTopics:
 def read_topics(
     source: SourceConfig, properties: Mapping[str, str], until: datetime | None = None
 ) -> KafkaTopics:
-    """Read the bounds of a source's topics, the transaction topic's end offset first.
-
-    Whatever the end of a transaction counts was sent before it. So data whose end offsets are
-    read later is complete for every transaction that the plan ends.
+    """Read the bounds of a source's topics, their end offsets in turns (`reading_turns`).
 
     Args:
         source: It selects the topics.
@@ -93,10 +90,10 @@ def read_topics(
     existing = admin.topics()
     topics = landing_topics(source, existing)
     ids, partitions = admin.describe(topics)
-    first = [pair for pair in partitions if pair[0] == source.kafka.transactions]
-    others = [pair for pair in partitions if pair[0] != source.kafka.transactions]
     latest, earliest = OffsetSpec.latest(), OffsetSpec.earliest()  # type: ignore[no-untyped-call]
-    ends = admin.offsets(first, latest) | admin.offsets(others, latest)
+    ends: dict[tuple[str, int], int] = {}
+    for pairs in reading_turns(source, partitions):
+        ends |= admin.offsets(pairs, latest)
     begins = admin.offsets(partitions, earliest)
     limits = {}
     if until is not None:

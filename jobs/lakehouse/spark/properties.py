@@ -20,6 +20,8 @@ from lakehouse.spark.metadata import load_metadata
 KEY_PROPERTY = "lakehouse.key"
 # Position of the last renamed column that the table has followed.
 RENAMED_PROPERTY = "lakehouse.renamed"
+# How many renames of one statement it has followed: position and number.
+_RENAMING_PROPERTY = "lakehouse.renaming"
 # Whether it may have rows that are only marked as deleted.
 SOFT_PROPERTY = "lakehouse.soft-delete"
 
@@ -87,10 +89,24 @@ def rename_columns(
         return
     present = {name.lower() for name in spark.table(tables.full_name(silver)).schema.names}
     key = stored.key or ()
-    for was, name in renames:
-        if was.lower() in present and name.lower() not in present:
+    done = _done(catalog, silver, position)
+    for number, (was, name) in enumerate(renames, 1):
+        is_due = was.lower() in present and name.lower() not in present
+        if number > done and is_due:
             tables.rename_column(spark, silver, was, name)
             present = present - {was.lower()} | {name.lower()}
+            # Names may swap: a rename that is done looks as if it were due again.
+            if len(renames) > 1:
+                step = {_RENAMING_PROPERTY: f"{number} {position}"}
+                tables.set_properties(spark, silver, step)
         key = tuple(name if column.lower() == was.lower() else column for column in key)
     properties = {KEY_PROPERTY: json.dumps(key), RENAMED_PROPERTY: position}
     tables.set_properties(spark, silver, properties)
+
+
+def _done(catalog: Catalog, silver: str, position: str) -> int:
+    """How many of the renames up to a position a killed `publish` has done."""
+    metadata = load_metadata(catalog, silver)
+    text = metadata.properties.get(_RENAMING_PROPERTY, "") if metadata else ""
+    number, _, at = text.partition(" ")
+    return int(number) if at == position else 0

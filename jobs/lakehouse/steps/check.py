@@ -22,22 +22,24 @@ from lakehouse.plan.groups import Group
 from lakehouse.plan.handover import published_names
 from lakehouse.plan.incarnations import Incarnations
 from lakehouse.plan.progress import messages_between
-from lakehouse.plan.records import RESULTS, SCHEMA_VERSIONS, SchemaVersionRow
+from lakehouse.plan.records import HOLD, RESULTS, SCHEMA_VERSIONS, SchemaVersionRow
 from lakehouse.plan.table_names import table_names
 from lakehouse.quality import ddl
+from lakehouse.quality.crosscheck import differences
 from lakehouse.quality.engine import preload
 from lakehouse.quality.judgement import Judgement, judge, verdict_of
+from lakehouse.quality.judging import judge_versions
 from lakehouse.quality.results import Try, result_rows
 from lakehouse.quality.samples import schema_change_samples
-from lakehouse.quality.statements import as_renamed, incarnations
+from lakehouse.quality.statements import as_renamed, incarnations, told
+from lakehouse.quality.unseen import unseen_tables
 from lakehouse.quality.version_rows import (
     LandedSchemas,
     data_rows,
     ddl_rows,
-    is_from_ddl,
     table_of,
 )
-from lakehouse.quality.versions import HOLD, Judged, batch_versions, judge_versions
+from lakehouse.quality.versions import Judged, batch_versions
 from lakehouse.spark.bronze import Bronze
 from lakehouse.spark.envelopes import parse, read_slice
 from lakehouse.spark.incarnations import with_incarnations
@@ -71,7 +73,8 @@ def run(context: StepContext) -> StepOutcome:
     of = Try(context.source.name, context.run_id, context.run_started, "")
     samples = schema_change_samples(landed.events)
     context.ledger.append(RESULTS, result_rows(of, judgement.findings, landed.now, samples))
-    return _outcome(landed, rows, judgement)
+    unseen = unseen_tables(context.source, (*landed.recorded, *rows))
+    return _outcome(landed, rows, judgement, unseen)
 
 
 def _read(context: StepContext) -> LandedSchemas:
@@ -92,10 +95,10 @@ def _read(context: StepContext) -> LandedSchemas:
     groups = profile(envelopes)
     events = _schema_events(envelopes, connector) if _has_events(groups, connector) else ()
     source = as_renamed(source, recorded)
-    told = ddl_rows(source, context.run_id, events, recorded)
-    lives = incarnations((*recorded, *told), connector.name)
-    source = as_renamed(context.source, (*recorded, *told))
-    if lives.ends:
+    new_rows = ddl_rows(source, context.run_id, events, recorded)
+    lives = incarnations((*recorded, *new_rows), connector.name)
+    source = as_renamed(context.source, (*recorded, *new_rows))
+    if lives.ends or lives.turns:
         envelopes = with_incarnations(envelopes, connector, lives)
         groups = profile(envelopes)
     mine = table_groups(groups, source)
@@ -108,11 +111,23 @@ def _read(context: StepContext) -> LandedSchemas:
         incarnations=lives,
     )
     by_table = _by_table(recorded, lives, source.connector)
+    every = (*recorded, *new_rows)
+    by_statement = told(every, connector.name, lives)
     tables = {
-        identity: judge_versions(mine, by_table.get(identity, ()), source.schema_changes)
-        for identity, mine in versions.items()
+        table: judge_versions(
+            mine,
+            by_table.get(table, ()),
+            source.schema_changes,
+            by_statement.get((table.parts(connector.name), table.incarnation)),
+        )
+        for table, mine in versions.items()
     }
-    return LandedSchemas(tables, names.final, events, recorded, told)
+    unlike = tuple(
+        f"{names.final[each.table]} is not as statements told from position {each.position} on: "
+        f"{each.text}"
+        for each in differences(source, tables, every, lives)
+    )
+    return LandedSchemas(tables, names.final, events, recorded, new_rows, unlike=unlike)
 
 
 def _has_events(groups: Iterable[Group], connector: Connector) -> bool:
@@ -127,7 +142,7 @@ def _by_table(
     """Versions from data events by table, oldest first."""
     found: dict[TableIdentity, list[SchemaVersionRow]] = {}
     for row in rows:
-        if not is_from_ddl(row):
+        if not row.is_from_ddl:
             found.setdefault(lives.today(table_of(row), connector), []).append(row)
     return found
 
@@ -163,7 +178,10 @@ def _is_schema_change(connector: Connector) -> Column:
 
 
 def _outcome(
-    landed: LandedSchemas, rows: Sequence[SchemaVersionRow], judgement: Judgement
+    landed: LandedSchemas,
+    rows: Sequence[SchemaVersionRow],
+    judgement: Judgement,
+    unseen: Sequence[str],
 ) -> StepOutcome:
     held = {
         landed.names[identity]: _held(versions[-1])
@@ -176,8 +194,18 @@ def _outcome(
         landed.names[identity]: _judged(identity, versions)
         for identity, versions in landed.tables.items()
     }
+    likely = tuple(
+        f"{landed.names[identity]}: column {was!r} may have become {name!r}"
+        for identity, versions in landed.tables.items()
+        for judged in versions
+        if judged.is_new and judged.verdict != HOLD
+        for was, name in judged.pairs
+    )
     parts = [f"{len(rows)} new schema versions of {len({row.table for row in rows})} tables"]
     parts += [f"{name} is held: {entry['reason']}" for name, entry in held.items()]
+    waiting = [row for row in landed.told if row.verdict == HOLD and row.table not in held]
+    parts += [f"{row.table} stops at a statement: {row.reason}" for row in waiting]
+    parts += [*likely, *landed.unlike, *unseen]
     parts += [f"{f.rule.name} of {f.subject} failed" for f in bad]
     return StepOutcome(
         message="; ".join(parts),
@@ -186,8 +214,14 @@ def _outcome(
             "schema_change_events": len(landed.events),
             "tables_held": len(held),
         },
-        detail={"tables": tables, "held": held, "verdict": verdict.value},
-        exit_code=max(verdict.exit_code, 1 if held else 0),
+        detail={
+            "tables": tables,
+            "held": held,
+            "verdict": verdict.value,
+            "likely_renames": likely,
+            "unlike": landed.unlike,
+        },
+        exit_code=max(verdict.exit_code, 1 if held or waiting or landed.unlike else 0),
     )
 
 

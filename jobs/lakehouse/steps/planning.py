@@ -20,12 +20,12 @@ from lakehouse.plan.batch import (
 )
 from lakehouse.plan.groups import Group
 from lakehouse.plan.handover import excluded_of, held_of, published_names
-from lakehouse.plan.incarnations import Incarnations, Parts
+from lakehouse.plan.incarnations import Parts
 from lakehouse.plan.masks import key_fingerprint
 from lakehouse.plan.options import OptionFacts, with_options
 from lakehouse.plan.progress import Progress
 from lakehouse.plan.records import CutRow, SchemaVersionRow
-from lakehouse.plan.renames import Rename, Renames
+from lakehouse.plan.renames import Rename, Renames, in_time
 from lakehouse.plan.replay import open_rows
 from lakehouse.plan.schema import RENAMING, TOLERANT
 from lakehouse.plan.sweeps import sweep_rule
@@ -70,10 +70,12 @@ def table_plans(
     source, lives = work.context.source, work.since.incarnations
     published = published_names(work.cut)
     known = _Known(
-        # Elsewhere a renamed column is one that goes and one that comes.
-        _renamed_columns(recorded, lives, source.connector)
-        if source.schema_changes.mode in RENAMING
-        else {},
+        renames(
+            recorded,
+            source.connector,
+            lives,
+            follows=source.schema_changes.mode in RENAMING,
+        ),
         {lives.today(t, source.connector): why for t, why in holds(recorded).items()},
         frozenset(lives.today(t, source.connector) for t in keeping(recorded)),
         work.cut,
@@ -102,13 +104,15 @@ def _plan(
     own = excluded_of(known.cut).get(identifier)
     stored = properties_of(work.context.ledger.catalog, identifier)
     renamed = known.columns.get(_life(identity, source.connector), ())
+    applied = known.cut.position if known.cut and not own else ""
+    followed = in_time(renamed, stored.renamed, applied if stored.key is not None else "")
     facts = TableFacts(
         silver=identifier,
         stored=silver.stored_columns(work.context.spark, identifier),
         start=Progress.from_json(own.offsets) if own else known.progress,
         holds=known.holds.get(identity, {}),
         key=stored.key,
-        renames=Renames(renamed, stored.renamed),
+        renames=Renames(followed, stored.renamed),
     )
     options = source.table_options(identity)
     mode = source.schema_changes.mode
@@ -127,8 +131,25 @@ def _plan(
         stored.docs, key_fingerprint(mask_secret(source)), former, stored.soft
     )
     plan = with_options(plan, mine, schemas.values(), options, known_options)
+    mixed = (_mixed(rename) for rename in renamed if rename.goes and rename not in followed)
+    missed = (_missed(rename) for rename in facts.renames.missed(facts.stored))
+    plan = replace(plan, notes=(*plan.notes, *mixed, *missed))
     sweep = _sweep(work, plan) if plan.read_again else plan.sweep
     return replace(plan, sweep=sweep, held=held_of(known.cut).get(identifier, 0))
+
+
+def _missed(rename: Rename) -> str:
+    return (
+        f"column {rename.was!r} was renamed to {rename.name!r}, which was told after rows behind "
+        "it had been applied: both stand in silver, with the older values in the first"
+    )
+
+
+def _mixed(rename: Rename) -> str:
+    return (
+        f"column {rename.was!r} was dropped and added again, which was told after rows behind it "
+        "had been applied: values of both columns stand in one"
+    )
 
 
 def _sweep(work: Applying, plan: TablePlan) -> SweepRule:
@@ -150,20 +171,6 @@ def _sweep(work: Applying, plan: TablePlan) -> SweepRule:
 
 def _life(table: TableIdentity, connector: str) -> tuple[Parts, int]:
     return table.parts(connector), table.incarnation
-
-
-def _renamed_columns(
-    recorded: Sequence[SchemaVersionRow], lives: Incarnations, connector: str
-) -> dict[tuple[Parts, int], tuple[Rename, ...]]:
-    """Table of today and incarnation → the columns that the source renamed, by position."""
-    found: dict[tuple[Parts, int], list[Rename]] = {}
-    for parts, mine in renames(recorded, connector).items():
-        for rename in mine:
-            found.setdefault(lives.at(parts, rename.position), []).append(rename)
-    return {
-        life: tuple(sorted(mine, key=lambda rename: rename.position))
-        for life, mine in found.items()
-    }
 
 
 def _with_renamed(

@@ -9,14 +9,13 @@ import shlex
 from collections.abc import Mapping, Sequence
 
 from lakehouse.names import format_table, silver_namespace
-from lakehouse.plan.records import SchemaVersionRow
+from lakehouse.plan.records import HOLD, SchemaVersionRow
 from lakehouse.quality.pages.facts import RunFacts
 from lakehouse.quality.pages.history import change_at
 from lakehouse.quality.pages.model import HeldTable
 from lakehouse.quality.pages.reading import SourceRecords
 from lakehouse.quality.summary import TableState
 from lakehouse.quality.version_rows import is_from_ddl, table_of
-from lakehouse.quality.versions import HOLD
 
 
 def held_tables(

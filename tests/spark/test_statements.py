@@ -1,0 +1,82 @@
+"""What statements do to a table's columns, and a statement that a person decides about."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from lakehouse.config import parse_source
+from lakehouse.plan.records import SCHEMA_VERSIONS
+from lakehouse.quality.decisions import Decision, decide
+from lakehouse.spark.tables import full_name
+from tests.support.binlog import MySql
+from tests.support.debezium import Table, column
+from tests.support.runs import Runs, laws_hold
+
+ID, A, B = (column(name, "int32", optional=name != "id") for name in ("id", "a", "b"))
+V = column("v", "string")
+# Rows, and how the table is then; each step is a statement and a change behind it.
+STEPS = [
+    ("CREATE", "", [ID, A, B, V], {"id": 1, "a": 1, "b": 10, "v": "x"}),
+    (
+        "ALTER",
+        "CHANGE a b INT, CHANGE b a INT",
+        [ID, B, A, V],
+        {"id": 2, "b": 2, "a": 20, "v": "y"},
+    ),
+    ("ALTER", "DROP COLUMN v", [ID, B, A], {"id": 3, "b": 3, "a": 30}),
+    ("ALTER", "ADD COLUMN v TEXT", [ID, B, A, V], {"id": 4, "b": 4, "a": 40, "v": "z"}),
+]
+EXPECTED = [
+    (1, 1, 10, "x", None),
+    (2, 2, 20, "y", None),
+    (3, 3, 30, None, None),
+    (4, 4, 40, None, "z"),
+]
+
+
+def source_of(name: str, more: str = ""):
+    return parse_source(f'connector = "mysql"\ntopic_prefix = "{name}"\n{more}', name)
+
+
+@pytest.mark.parametrize("runs_each", [True, False], ids=["a_run_each", "one_run"])
+def test_columns_that_swap_or_come_again_keep_their_values(spark, settings, tmp_path, runs_each):
+    name = f"lives_{int(runs_each)}"
+    runs = Runs(spark, settings, tmp_path, source_of(name))
+    connector, orders = MySql(name), Table("orders", [])
+    for kind, clause, columns, row in STEPS:
+        orders.columns = columns
+        connector.define(orders, kind, clause)
+        connector.commit((orders, "c", None, row))
+        if runs_each or row["id"] == 4:
+            outcomes = runs.run(connector)
+            assert {outcome.status for outcome in outcomes.values()} == {"succeeded"}
+            assert laws_hold(outcomes["apply"])
+            assert outcomes["check"].detail["unlike"] == ()
+    shown = spark.table(full_name(f"silver_{name}.public__orders"))
+    assert set(shown.columns) == {"id", "a", "b", "v__dropped_1", "v", "_cdc"}
+    assert runs.rows("orders", "id", "b", "a", "v__dropped_1", "v") == EXPECTED
+
+
+def test_a_statement_alone_holds_its_table_until_a_person_decides(spark, settings, tmp_path):
+    name = "commented"
+    source = source_of(name, '[schema_changes]\nrequire_approval = ["comment"]\n')
+    runs = Runs(spark, settings, tmp_path, source)
+    connector, orders = MySql(name), Table("orders", [ID, A])
+    connector.define(orders, "CREATE")
+    connector.commit((orders, "c", None, {"id": 1, "a": 1}))
+    connector.define(orders, "ALTER", "MODIFY a INT COMMENT 'pieces'", comment="pieces")
+    connector.commit((orders, "c", None, {"id": 2, "a": 2}))
+    outcomes = runs.run(connector)
+    assert laws_hold(outcomes["apply"])
+    assert runs.rows("orders", "id") == [(1,)]
+
+    decision = Decision("public.orders", "ann", datetime.now(UTC))
+    recorded = runs.ledger.schema_versions(name)
+    rows = decide(recorded, "mysql", source.schema_changes, decision)
+    runs.ledger.append(SCHEMA_VERSIONS, rows)
+    connector.commit((orders, "c", None, {"id": 3, "a": 3}))
+    outcomes = runs.run(connector)
+    assert laws_hold(outcomes["apply"])
+    assert runs.rows("orders", "id", "a") == [(1, 1), (2, 2), (3, 3)]
