@@ -25,6 +25,8 @@ class Group:
         snapshots_ended: How many end it.
         suspects: How many may be of events that silver has already.
         unplaced: How many are read events that what was streamed before them places.
+        first_incremental: Lowest position of an incremental snapshot's event; None for none.
+        last_incremental: The highest one.
     """
 
     topic: str
@@ -48,3 +50,5 @@ class Group:
     truncate: str | None
     snapshots_begun: int = 0
     snapshots_ended: int = 0
+    first_incremental: str | None = None
+    last_incremental: str | None = None

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 
 from lakehouse.config import SourceConfig
 from lakehouse.names import TableIdentity, silver_name
+from lakehouse.plan.groups import Group
 from lakehouse.plan.masks import masks_of
 from lakehouse.plan.records import SchemaVersionRow
 from lakehouse.quality import ddl
@@ -33,6 +34,7 @@ class LandedSchemas:
         events: The schema change topic's events, in order.
         recorded: What `quality.schema_versions` has, oldest first.
         told: What the events say that is not recorded yet.
+        groups: The profile of the batch.
     """
 
     tables: Mapping[TableIdentity, tuple[Judged, ...]]
@@ -40,6 +42,7 @@ class LandedSchemas:
     events: tuple[ddl.SchemaEvent, ...]
     recorded: tuple[SchemaVersionRow, ...]
     told: tuple[SchemaVersionRow, ...] = ()
+    groups: tuple[Group, ...] = ()
     now: datetime = field(default_factory=lambda: datetime.now(UTC))
 
 

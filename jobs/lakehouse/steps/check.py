@@ -29,6 +29,7 @@ from lakehouse.quality import ddl
 from lakehouse.quality.engine import preload
 from lakehouse.quality.judgement import Judgement, judge, verdict_of
 from lakehouse.quality.results import Try, result_rows
+from lakehouse.quality.schema_metrics import Known, measure_events
 from lakehouse.quality.statements import as_renamed, incarnations
 from lakehouse.quality.version_rows import (
     LandedSchemas,
@@ -64,7 +65,11 @@ def run(context: StepContext) -> StepOutcome:
     judgement = judge(
         SUITES["schema_changes"],
         [
-            ddl.measure_events(topic, [e for e in landed.events if e.message.topic == topic])
+            measure_events(
+                topic,
+                [event for event in landed.events if event.message.topic == topic],
+                Known(context.source, landed.recorded, rows, landed.groups),
+            )
             for topic in sorted({event.message.topic for event in landed.events})
         ],
     )
@@ -114,7 +119,7 @@ def _read(context: StepContext) -> LandedSchemas:
         identity: judge_versions(mine, by_table.get(identity, ()), source.schema_changes)
         for identity, mine in versions.items()
     }
-    return LandedSchemas(tables, names.final, events, recorded, told)
+    return LandedSchemas(tables, names.final, events, recorded, told, groups)
 
 
 def _has_events(groups: Iterable[Group], connector: Connector) -> bool:
