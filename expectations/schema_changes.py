@@ -30,8 +30,54 @@ SUITE = Suite(
             "Every column of a table's primary key is one of the table's columns.",
         ),
         none_of(
+            "misplaced_columns",
+            "The columns of a table are numbered 1, 2, 3 … in the order in which they are listed.",
+            severity=Severity.WARNING,
+        ),
+        none_of(
+            "columns_differing_by_case",
+            "No two columns of a table differ by upper and lower case only: silver holds a table "
+            "with such columns.",
+            severity=Severity.WARNING,
+        ),
+        none_of(
+            "tables_sharing_a_name",
+            "No two tables would get the same name in silver; those that do get a hash appended.",
+            severity=Severity.WARNING,
+        ),
+        none_of(
             "positions_going_back",
             "Source positions never fall from one schema change event to the next.",
+            severity=Severity.WARNING,
+        ),
+        none_of(
+            "missing_offsets",
+            "Offsets follow each other; one at a time may be missing, where a transaction of the "
+            "connector ended.",
+            severity=Severity.WARNING,
+            optional=True,
+        ),
+        none_of(
+            "changes_of_unknown_tables",
+            "Of every table that is altered, an earlier event said how it was.",
+            severity=Severity.WARNING,
+            optional=True,
+        ),
+        none_of(
+            "changes_during_snapshots",
+            "No table changed while an incremental snapshot read it: rows that it read before and "
+            "after have different columns.",
+            severity=Severity.WARNING,
+        ),
+        none_of(
+            "breaking_changes",
+            "No change takes something away or narrows it: a table, a column, a type, NULL, the "
+            "key.",
+            severity=Severity.WARNING,
+        ),
+        none_of(
+            "lossy_columns",
+            "Every column of the tables that changed keeps its values exactly on their way here.",
             severity=Severity.WARNING,
         ),
     ),

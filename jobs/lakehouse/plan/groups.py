@@ -26,6 +26,8 @@ class Group:
         snapshots_ended: How many end it.
         suspects: How many may be of events that silver has already.
         unplaced: How many are read events that what was streamed before them places.
+        first_incremental: Lowest position of an incremental snapshot's event; None for none.
+        last_incremental: The highest one.
     """
 
     topic: str
@@ -50,3 +52,5 @@ class Group:
     snapshots_begun: int = 0
     snapshots_ended: int = 0
     last_position: str | None = None
+    first_incremental: str | None = None
+    last_incremental: str | None = None

@@ -1,7 +1,6 @@
-"""Schema change events: parsed, measured for their suite, and folded into versions of tables.
+"""Schema change events: parsed, and compared with the version of a table before them.
 
-In: messages of the schema change topic. Out: events with the full table after each change, and
-the counts that the suite `schema_changes` judges.
+In: messages of the schema change topic. Out: events with the full table after each change.
 https://debezium.io/documentation/reference/stable/connectors/mysql.html ("Schema change topic")
 """
 
@@ -10,15 +9,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
-from expectations.schema_changes import TABLE_CHANGE_TYPES
 from lakehouse.config import ChangeKind
 from lakehouse.connectors import CONNECTORS
 from lakehouse.connectors.base import DATABASE_SCHEMA_TABLE
 from lakehouse.names import TableIdentity, split_identifier
 from lakehouse.plan.statements import renamed_columns, renamed_tables
-from lakehouse.quality.judgement import Measurement
 from lakehouse.quality.source_types import size_rank, without_sizes
 
 _MEMBERS = ("source", "ddl", "tableChanges")
@@ -74,6 +70,8 @@ class TableChange:
     """One table after one change; no columns after a drop.
 
     Attributes:
+        unknown_keys: Columns of the primary key that the table has not.
+        misplaced: Columns whose number is not their place in the list.
         was: Its name before the change, where the statement renames the table; else empty.
         swapped: Whether the statement put another table in its place, as online schema changes do.
     """
@@ -84,6 +82,7 @@ class TableChange:
     unknown_keys: tuple[str, ...]
     was: str = ""
     swapped: bool = False
+    misplaced: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,32 +130,6 @@ def without_copies(events: Sequence[SchemaEvent]) -> tuple[SchemaEvent, ...]:
             kept.append(event)
         seen.add(told)
     return tuple(kept)
-
-
-def measure_events(topic: str, events: Sequence[SchemaEvent]) -> Measurement:
-    """The metrics of the suite `schema_changes` for one topic."""
-    placed = [event.message.position for event in events if event.message.position is not None]
-    falling = [later for earlier, later in pairwise(placed) if later < earlier]
-    malformed = [event for event in events if event.problem]
-    changes = [change for event in events for change in event.changes]
-    unknown = [change.kind for change in changes if change.kind not in TABLE_CHANGE_TYPES]
-    keys = [name for change in changes for name in change.unknown_keys]
-    strays = [event for event in events if event.message.partition != 0]
-    values = {
-        "messages_in_other_partitions": len(strays),
-        "malformed_records": len(malformed),
-        "unknown_change_types": len(unknown),
-        "unknown_key_columns": len(keys),
-        "positions_going_back": len(falling),
-    }
-    notes = {
-        "malformed_records": "; ".join(
-            f"offset {event.message.offset}: {event.problem}" for event in malformed[:5]
-        ),
-        "unknown_change_types": ", ".join(sorted(set(unknown))[:5]),
-        "unknown_key_columns": ", ".join(sorted(set(keys))[:5]),
-    }
-    return Measurement(topic, values, notes)
 
 
 def change_kinds(
@@ -281,7 +254,13 @@ def _change(
     keys = [str(name) for name in table.get("primaryKeyColumnNames") or ()]
     columns = _with_old_names([_column(column, keys) for column in table["columns"]], renamed)
     names = {column.name for column in columns}
-    return TableChange(kind, identity, columns, tuple(key for key in keys if key not in names))
+    unknown = tuple(key for key in keys if key not in names)
+    return TableChange(kind, identity, columns, unknown, misplaced=_misplaced(table["columns"]))
+
+
+def _misplaced(columns: Sequence[Mapping[str, object]]) -> tuple[str, ...]:
+    places = enumerate(columns, 1)
+    return tuple(str(c["name"]) for place, c in places if c.get("position", place) != place)
 
 
 def _with_old_tables(

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 
 from lakehouse.config import SourceConfig
 from lakehouse.names import TableIdentity, silver_name
+from lakehouse.plan.groups import Group
 from lakehouse.plan.masks import masks_of
 from lakehouse.plan.records import DDL, EVOLVE, POLICY, SchemaVersionRow
 from lakehouse.quality import ddl
@@ -35,6 +36,7 @@ class LandedSchemas:
         recorded: What `quality.schema_versions` has, oldest first.
         told: What the events say that is not recorded yet.
         unlike: Where they and the data events differ.
+        groups: The profile of the batch.
     """
 
     tables: Mapping[TableIdentity, tuple[Judged, ...]]
@@ -43,6 +45,7 @@ class LandedSchemas:
     recorded: tuple[SchemaVersionRow, ...]
     told: tuple[SchemaVersionRow, ...] = ()
     unlike: tuple[str, ...] = ()
+    groups: tuple[Group, ...] = ()
     now: datetime = field(default_factory=lambda: datetime.now(UTC))
 
 

@@ -32,6 +32,7 @@ Schemas: TypeAlias = Mapping[TableIdentity, Mapping[int, RowSchema]]
 
 MAX_GROUPS = 100_000
 _IMAGES = "lakehouse_row_images"
+_INCREMENTAL = "if(snapshot = 'incremental', position, NULL)"
 _KEYS = (
     "topic",
     "partition",
@@ -72,6 +73,8 @@ def profile(envelopes: DataFrame, applied_position: str = "") -> tuple[Group, ..
         F.max(F.when(F.col("op") == TRUNCATE, F.col("position"))).alias("truncate"),
         F.expr(f"count_if({begins_or_ends(STARTS)}) AS snapshots_begun"),
         F.expr(f"count_if({begins_or_ends(ENDS)}) AS snapshots_ended"),
+        F.expr(f"min({_INCREMENTAL}) AS first_incremental"),
+        F.expr(f"max({_INCREMENTAL}) AS last_incremental"),
     )
     rows = groups.limit(MAX_GROUPS + 1).collect()
     if len(rows) > MAX_GROUPS:
@@ -116,6 +119,8 @@ def _group(row: Mapping[str, object]) -> Group:
         "truncate",
         "snapshots_begun",
         "snapshots_ended",
+        "first_incremental",
+        "last_incremental",
     )
     values = {name: row[name] for name in kept}
     return Group(**values, identity=identity, collection=_text(row["collection"]) or "")  # type: ignore[arg-type]

@@ -31,6 +31,7 @@ from lakehouse.quality.judgement import Judgement, judge, verdict_of
 from lakehouse.quality.judging import judge_versions
 from lakehouse.quality.results import Try, result_rows
 from lakehouse.quality.samples import schema_change_samples
+from lakehouse.quality.schema_metrics import Known, measure_events
 from lakehouse.quality.statements import as_renamed, incarnations, told
 from lakehouse.quality.unseen import unseen_tables
 from lakehouse.quality.version_rows import (
@@ -66,7 +67,11 @@ def run(context: StepContext) -> StepOutcome:
     judgement = judge(
         SUITES["schema_changes"],
         [
-            ddl.measure_events(topic, [e for e in landed.events if e.message.topic == topic])
+            measure_events(
+                topic,
+                [event for event in landed.events if event.message.topic == topic],
+                Known(context.source, landed.recorded, rows, landed.groups),
+            )
             for topic in sorted({event.message.topic for event in landed.events})
         ],
     )
@@ -127,7 +132,7 @@ def _read(context: StepContext) -> LandedSchemas:
         f"{each.text}"
         for each in differences(source, tables, every, lives)
     )
-    return LandedSchemas(tables, names.final, events, recorded, new_rows, unlike=unlike)
+    return LandedSchemas(tables, names.final, events, recorded, new_rows, unlike, groups)
 
 
 def _has_events(groups: Iterable[Group], connector: Connector) -> bool:
