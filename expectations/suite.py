@@ -72,12 +72,13 @@ def none_of(
     *,
     severity: Severity = Severity.CRITICAL,
     optional: bool = False,
+    beside: tuple[str, ...] = (),
 ) -> Rule:
-    """The metric counts what must not be: it is 0."""
+    """The metric counts what must not be: it is 0. `beside` names metrics that are only shown."""
     return Rule(
         name=f"no_{metric}",
         expectation="expect_column_values_to_be_in_set",
-        columns=(metric,),
+        columns=(metric, *beside),
         kwargs={"column": metric, "value_set": [0]},
         description=description,
         severity=severity,

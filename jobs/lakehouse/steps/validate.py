@@ -18,6 +18,7 @@ import structlog
 from expectations import SUITES
 from lakehouse.errors import StepFailed
 from lakehouse.names import TableIdentity
+from lakehouse.plan.handover import StagedCut
 from lakehouse.plan.records import RESULTS, ResultRow, RunRow
 from lakehouse.quality.docs import write_docs
 from lakehouse.quality.engine import preload
@@ -49,12 +50,17 @@ class _Validation:
     targets: tuple[Target, ...]
     silver: Judgement
     bronze: Judgement
+    transactions: Judgement
     measured: Mapping[str, Measurement]
     verdicts: Mapping[str, Verdict]
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        return self.silver.findings + self.bronze.findings
+        return tuple(finding for each in self.judgements for finding in each.findings)
+
+    @property
+    def judgements(self) -> tuple[Judgement, ...]:
+        return (self.silver, self.bronze, self.transactions)
 
     @property
     def verdict(self) -> Verdict:
@@ -101,7 +107,7 @@ def _validate(context: StepContext, apply: RunRow, scope: Scope) -> StepOutcome:
     landed = landed_ranges(ledger.runs(name), context.run_id, context.run_started)
     silver, bronze = measure(context.spark, name, changed, landed, scope)
     measured = time.monotonic()
-    validation = _judge(cut.cut_id, changed, silver, bronze)
+    validation = _judge(cut.cut_id, changed, silver, bronze, _of_transactions(context, cut))
     judged = time.monotonic()
     outcome = _record(context, apply, validation)
     _LOG.info(
@@ -115,11 +121,18 @@ def _validate(context: StepContext, apply: RunRow, scope: Scope) -> StepOutcome:
     return outcome
 
 
+def _of_transactions(context: StepContext, cut: StagedCut) -> tuple[Measurement, ...]:
+    """What apply counted while it looked for whole transactions."""
+    topic = context.source.kafka.transactions
+    return (Measurement(topic, cut.marks, {}),) if topic is not None and cut.marks else ()
+
+
 def _judge(
     cut_id: str,
     changed: Sequence[Target],
     silver: Sequence[Measurement],
     bronze: Sequence[Measurement],
+    transactions: Sequence[Measurement],
 ) -> _Validation:
     of_silver, of_bronze = judge(SUITES["silver"], silver), judge(SUITES["bronze"], bronze)
     return _Validation(
@@ -127,6 +140,7 @@ def _judge(
         targets=tuple(changed),
         silver=of_silver,
         bronze=of_bronze,
+        transactions=judge(SUITES["transactions"], transactions),
         measured={measurement.subject: measurement for measurement in silver},
         verdicts=table_verdicts(changed, of_silver.findings, of_bronze.findings),
     )
@@ -148,7 +162,7 @@ def _record(context: StepContext, apply: RunRow, validation: _Validation) -> Ste
         counts=conservation_totals(json.loads(apply.counts)),
     )
     folder = reports_folder(context.settings.home, context.source.name) / "docs"
-    write_docs(folder, report.key, (validation.silver, validation.bronze))
+    write_docs(folder, report.key, validation.judgements)
     page = write_report(context.settings.home, report)
     passed = sum(finding.success for finding in validation.findings)
     return StepOutcome(
