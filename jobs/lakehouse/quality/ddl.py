@@ -99,15 +99,29 @@ def parse_event(message: SchemaMessage, connector: str) -> SchemaEvent:
         missing = [name for name in _MEMBERS if name not in document]
         if missing:
             return SchemaEvent(message, "", (), f"without {', '.join(missing)}")
-        ddl = str(document["ddl"] or "")
-        renamed = renamed_columns(ddl, CONNECTORS[connector].ddl_dialect)
-        changes = _with_old_tables(
-            [_change(change, connector, renamed) for change in document["tableChanges"] or ()],
-            renamed_tables(ddl, CONNECTORS[connector].ddl_dialect),
-        )
+        ddl, changes = table_changes(document, connector)
     except (ValueError, TypeError, KeyError, AttributeError) as broken:
         return SchemaEvent(message, "", (), f"not readable: {type(broken).__name__}: {broken}")
     return SchemaEvent(message, ddl, changes)
+
+
+def table_changes(
+    document: Mapping[str, object], connector: str
+) -> tuple[str, tuple[TableChange, ...]]:
+    """The statement of a document, and the tables that it changed.
+
+    Raises:
+        ValueError, TypeError, KeyError, AttributeError: The document is none of a schema change.
+    """
+    ddl, told = str(document.get("ddl") or ""), document.get("tableChanges") or ()
+    if not isinstance(told, Sequence):
+        raise TypeError(f"tableChanges: expected a list, found {type(told).__name__}")
+    renamed = renamed_columns(ddl, CONNECTORS[connector].ddl_dialect)
+    changes = _with_old_tables(
+        [_change(change, connector, renamed) for change in told],
+        renamed_tables(ddl, CONNECTORS[connector].ddl_dialect),
+    )
+    return ddl, changes
 
 
 def without_copies(events: Sequence[SchemaEvent]) -> tuple[SchemaEvent, ...]:

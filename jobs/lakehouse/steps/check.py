@@ -1,7 +1,7 @@
 """Step `check`: which schemas landed, what changed in them, and which tables have to wait.
 
 In: bronze from the newest published cut on. Out: new rows of `quality.schema_versions`, from data
-events and from the schema change topic, results of the suite `schema_changes`, and in the step's
+events and from the schema change topic, results of the suites that judge schemas, and in the step's
 detail the verdict of each table: evolve, or hold from an offset on. It changes no table.
 """
 
@@ -12,7 +12,6 @@ from collections.abc import Iterable, Sequence
 import pyspark.sql.functions as F
 from pyspark.sql import Column, DataFrame
 
-from expectations import SUITES
 from lakehouse.config import TopicRole
 from lakehouse.connectors import CONNECTORS, Connector
 from lakehouse.errors import StepFailed
@@ -27,9 +26,8 @@ from lakehouse.plan.records import RESULTS, SCHEMA_VERSIONS, SchemaVersionRow
 from lakehouse.plan.table_names import table_names
 from lakehouse.quality import ddl
 from lakehouse.quality.engine import preload
-from lakehouse.quality.judgement import Judgement, judge, verdict_of
+from lakehouse.quality.judgement import Finding, verdict_of
 from lakehouse.quality.results import Try, result_rows
-from lakehouse.quality.schema_metrics import Known, measure_events
 from lakehouse.quality.statements import as_renamed, incarnations
 from lakehouse.quality.version_rows import (
     LandedSchemas,
@@ -47,6 +45,7 @@ from lakehouse.spark.profile import load_schemas, profile
 from lakehouse.spark.session import tune
 from lakehouse.spark.since import since_cut
 from lakehouse.steps.context import Json, StepContext, StepOutcome
+from lakehouse.steps.schema_suites import judge_schemas
 
 MAX_SCHEMA_MESSAGES = 100_000
 
@@ -62,20 +61,10 @@ def run(context: StepContext) -> StepOutcome:
     landed = _read(context)
     rows = (*data_rows(context.source, context.run_id, landed), *landed.told)
     context.ledger.append(SCHEMA_VERSIONS, rows)
-    judgement = judge(
-        SUITES["schema_changes"],
-        [
-            measure_events(
-                topic,
-                [event for event in landed.events if event.message.topic == topic],
-                Known(context.source, landed.recorded, rows, landed.groups),
-            )
-            for topic in sorted({event.message.topic for event in landed.events})
-        ],
-    )
+    findings = judge_schemas(context, landed, rows)
     of = Try(context.source.name, context.run_id, context.run_started, "")
-    context.ledger.append(RESULTS, result_rows(of, judgement.findings, landed.now))
-    return _outcome(landed, rows, judgement)
+    context.ledger.append(RESULTS, result_rows(of, findings, landed.now))
+    return _outcome(landed, rows, findings)
 
 
 def _read(context: StepContext) -> LandedSchemas:
@@ -170,15 +159,15 @@ def _is_schema_change(connector: Connector) -> Column:
 
 
 def _outcome(
-    landed: LandedSchemas, rows: Sequence[SchemaVersionRow], judgement: Judgement
+    landed: LandedSchemas, rows: Sequence[SchemaVersionRow], findings: Sequence[Finding]
 ) -> StepOutcome:
     held = {
         landed.names[identity]: _held(versions[-1])
         for identity, versions in landed.tables.items()
         if versions[-1].verdict == HOLD
     }
-    verdict = verdict_of(judgement.findings)
-    bad = [finding for finding in judgement.findings if not finding.success]
+    verdict = verdict_of(findings)
+    bad = [finding for finding in findings if not finding.success]
     tables = {
         landed.names[identity]: _judged(identity, versions)
         for identity, versions in landed.tables.items()
