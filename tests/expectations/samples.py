@@ -15,6 +15,9 @@ GOOD: dict[str, Values] = {
         "messages_landed": 148,
         "missing_coordinates": 0,
         "missing_timestamps": 0,
+        "future_timestamps": 0,
+        "ancient_timestamps": 0,
+        "large_messages": 0,
     },
     "schema_changes": {
         "messages_in_other_partitions": 0,
@@ -71,6 +74,8 @@ GOOD: dict[str, Values] = {
         "positions_going_back": 0,
         "rows_outside_cut": 0,
         "nulls_in_required": 0,
+        "values_out_of_range": 0,
+        "lossy_columns": 0,
     },
 }
 
@@ -82,6 +87,9 @@ BAD: dict[str, dict[str, Values]] = {
         "messages_equals_messages_landed": {"messages": 147},
         "no_missing_coordinates": {"missing_coordinates": 1},
         "no_missing_timestamps": {"missing_timestamps": 2},
+        "no_future_timestamps": {"future_timestamps": 1},
+        "no_ancient_timestamps": {"ancient_timestamps": 1},
+        "no_large_messages": {"large_messages": 1},
     },
     "schema_changes": {
         "no_messages_in_other_partitions": {"messages_in_other_partitions": 1},
@@ -135,5 +143,7 @@ BAD: dict[str, dict[str, Values]] = {
         "no_positions_going_back": {"positions_going_back": 1},
         "no_rows_outside_cut": {"rows_outside_cut": 1},
         "no_nulls_in_required": {"nulls_in_required": 1},
+        "no_values_out_of_range": {"values_out_of_range": 1},
+        "no_lossy_columns": {"lossy_columns": 1},
     },
 }

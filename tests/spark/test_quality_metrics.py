@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from expectations import SUITES
 from lakehouse.config import SourceConfig, parse_source
 from lakehouse.plan.handover import StagedTable
+from lakehouse.quality.column_facts import ColumnFacts
 from lakehouse.quality.judgement import Finding, judge
 from lakehouse.quality.metrics import Scope, measure
 from lakehouse.quality.staged import LandedRanges, landed_ranges, targets
@@ -45,7 +46,8 @@ def findings_of(
     """What the suite finds, which is the same when tables are read whole and by their keys."""
     names = [table.identity[2] for table in staged]
     cut, base = cut_of(source, names, staged), base_of(source, names, staged)
-    found = targets(source_of(source), cut, base)
+    facts = {table.identity[1:]: ColumnFacts({"id": (0, 255)}) for table in staged}
+    found = targets(source_of(source), cut, base, facts)
     silver, _ = measure(spark, source, found, NOTHING, scope)
     by_keys, _ = measure(spark, source, found, NOTHING, scope, whole_up_to=0)
     assert by_keys == silver
@@ -81,6 +83,7 @@ BAD_ROWS = {
     "a row without position": (Row(5, 130, position=""), {"no_missing_positions"}),
     "a row behind the cut": (Row(5, 200), {"no_rows_outside_cut"}),
     "a required value that is null": (Row(5, 130, name=None), {"no_nulls_in_required"}),
+    "a number that the source cannot hold": (Row(-1, 130), {"no_values_out_of_range"}),
 }
 COUNTS = {"row_count_equals_rows_expected", "changed_rows_equals_upserts"}
 
@@ -185,6 +188,9 @@ BRONZE = {
     "a message behind the range": ([100, 120, 200], {"next_offset_within_range_end"}),
     "a message too few": ([100, 199], {"messages_equals_messages_landed"}),
     "no timestamp": ([100, 150, 199], {"no_missing_timestamps"}),
+    "a time to come": ([100, 151, 199], {"no_future_timestamps"}),
+    "a time long gone": ([100, 152, 199], {"no_ancient_timestamps"}),
+    "a large message": ([100, 153, 199], {"no_large_messages"}),
 }
 
 

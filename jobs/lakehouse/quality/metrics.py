@@ -30,6 +30,8 @@ from lakehouse.spark.tables import full_name
 SMALL_TABLE = 200_000
 # More keys than this are not sent to every task: the keys are shuffled instead.
 BROADCAST_KEYS = 1_000_000
+# Half of what a message may have at most.
+LARGE_BYTES = 8_000_000
 
 
 class Scope(StrEnum):
@@ -141,6 +143,9 @@ def _bronze_statements(source: str, landed: LandedRanges) -> tuple[str, ...]:
             "missing_coordinates": "int(topic IS NULL OR partition IS NULL OR offset IS NULL "
             "OR topic_id IS NULL)",
             "missing_timestamps": "int(timestamp IS NULL)",
+            "future_timestamps": "int(coalesce(timestamp > landed_at + INTERVAL 1 HOUR, false))",
+            "ancient_timestamps": "int(coalesce(timestamp < TIMESTAMP '2000-01-01', false))",
+            "large_messages": f"int(coalesce(octet_length(value) > {LARGE_BYTES}, false))",
         },
         offset=f"if({own}, offset, NULL)",
     )
@@ -178,11 +183,14 @@ def _silver_measurement(target: Target, row: Row | None) -> Measurement:
         "rows_expected": table.rows,
         "upserts": table.upserts,
         "unresolved_placeholders": sum(table.unresolved.values()),
+        "lossy_columns": len(target.facts.lossy),
     }
     notes = {
         "unresolved_placeholders": ", ".join(sorted(table.unresolved)),
         "nulls_in_required": ", ".join(table.required),
         "duplicate_keys": ", ".join(table.key),
+        "values_out_of_range": ", ".join(sorted(target.ranges)),
+        "lossy_columns": "; ".join(target.facts.lossy),
     }
     return Measurement(table.silver, values, notes)
 
@@ -196,6 +204,16 @@ _SILVER = (
     "positions_going_back",
     "rows_outside_cut",
     "nulls_in_required",
+    "values_out_of_range",
+)
+
+
+_BRONZE = (
+    "missing_coordinates",
+    "missing_timestamps",
+    "future_timestamps",
+    "ancient_timestamps",
+    "large_messages",
 )
 
 
@@ -214,8 +232,7 @@ def _bronze_measurement(
         "range_end": end,
         "messages": measured.get("messages", 0),
         "messages_landed": counted if landed.messages else None,
-        "missing_coordinates": measured.get("missing_coordinates", 0),
-        "missing_timestamps": measured.get("missing_timestamps", 0),
+        **{name: measured.get(name, 0) for name in _BRONZE},
     }
     return Measurement(place, values, {})
 

@@ -24,10 +24,16 @@ COUNTS = (
     "missing_positions",
     "rows_outside_cut",
     "nulls_in_required",
+    "values_out_of_range",
     "messages",
     "missing_coordinates",
     "missing_timestamps",
+    "future_timestamps",
+    "ancient_timestamps",
+    "large_messages",
 )
+# Masked columns have another type.
+_NUMBERS = frozenset({"int", "bigint", "decimal(20,0)"})
 NO_VERSION = "CAST(NULL AS struct<epoch: bigint, position: string>)"
 
 
@@ -143,6 +149,7 @@ class SilverRows:
             "missing_positions": f"int({self._cdc('position')} IS NULL)",
             "rows_outside_cut": f"int(NOT ({self._is_inside(self.target.end)}))",
             "nulls_in_required": _sum(f"{quote_ident(name)} IS NULL" for name in required),
+            "values_out_of_range": _sum(self._range_tests()),
         }
         counts = {name: f"if({judged}, {count}, 0)" for name, count in counts.items()}
         counts["changed_rows"] = f"int({self.is_changed})"
@@ -201,6 +208,15 @@ class SilverRows:
         for name, kind in self.types.items():
             if kind in tests:
                 yield f"coalesce({tests[kind].format(quote_ident(name))}, false)"
+
+    def _range_tests(self) -> Iterable[str]:
+        """One test for each column whose type in the source bounds its numbers."""
+        for name, kind in self.types.items():
+            bounds = self.target.ranges.get(name.lower())
+            if bounds is not None and kind in _NUMBERS:
+                low, high = bounds
+                column = quote_ident(name)
+                yield f"coalesce({column} < {low}BD OR {column} > {high}BD, false)"
 
     def _cdc(self, name: str) -> str:
         return f"{self._coordinates}.{quote_ident(name)}"

@@ -20,6 +20,7 @@ from lakehouse.errors import StepFailed
 from lakehouse.names import TableIdentity
 from lakehouse.plan.handover import StagedCut
 from lakehouse.plan.records import RESULTS, ResultRow, RunRow
+from lakehouse.quality.column_facts import column_facts
 from lakehouse.quality.docs import write_docs
 from lakehouse.quality.engine import preload
 from lakehouse.quality.judgement import Finding, Judgement, Measurement, Verdict, judge, worst
@@ -103,7 +104,8 @@ def _validate(context: StepContext, apply: RunRow, scope: Scope) -> StepOutcome:
     cut = staged_cut(apply)
     cuts = [row for row in ledger.cuts(name) if row.state == "published"]
     base = next((row for row in cuts if row.cut_id == cut.base_cut), None)
-    changed = targets(context.source, cut, base)
+    facts = column_facts(ledger.schema_versions(name), context.source, context.run_id)
+    changed = targets(context.source, cut, base, facts)
     landed = landed_ranges(ledger.runs(name), context.run_id, context.run_started)
     silver, bronze = measure(context.spark, name, changed, landed, scope)
     measured = time.monotonic()
