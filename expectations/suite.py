@@ -108,6 +108,19 @@ def equal(
     )
 
 
+def bad_rows(name: str, metric: str, limit: int, description: str, severity: Severity) -> Rule:
+    """The metric counts rows that break a rule of a person: not more than a limit."""
+    return Rule(
+        name=name,
+        expectation="expect_column_values_to_be_between",
+        columns=(metric,),
+        kwargs={"column": metric, "min_value": 0, "max_value": limit},
+        description=description,
+        severity=severity,
+        expected=f"≤ {limit} rows",
+    )
+
+
 def at_most(
     metric: str,
     limit: str,

@@ -11,10 +11,12 @@ from pyspark.sql import SparkSession
 
 from expectations import SUITES
 from lakehouse.config import SourceConfig, parse_source
+from lakehouse.config.rules import OwnRule
 from lakehouse.plan.handover import StagedTable
 from lakehouse.quality.column_facts import ColumnFacts
 from lakehouse.quality.judgement import Finding, judge
 from lakehouse.quality.metrics import Scope, measure
+from lakehouse.quality.own_suites import judge_own
 from lakehouse.quality.staged import LandedRanges, landed_ranges, targets
 from tests.spark.quality_tables import (
     STARTED,
@@ -157,6 +159,27 @@ def test_the_number_of_jobs_grows_with_nothing(spark: SparkSession) -> None:
 
     assert jobs(one, 1000) == jobs(more, 1000) == 1
     assert 0 < jobs(one, 0) == jobs(more, 0)
+
+
+def test_rules_of_a_person_are_counted_in_the_same_pass(spark: SparkSession) -> None:
+    rules = (
+        OwnRule(name="small", description="Few.", violated="id > 3", at_most=1),
+        OwnRule(name="named", description="Named.", violated="name IS NULL OR length(name) > 3"),
+        OwnRule(name="gone", description="There.", violated="no_column = 1"),
+    )
+    staged = stage(spark, "q_rules", "orders", PUBLISHED, (*STAGED, Row(5, 130, name="long")))
+    cut, base = cut_of("q_rules", ["orders"], [staged]), base_of("q_rules", ["orders"], [staged])
+    (target,) = targets(source_of("q_rules"), cut, base)
+    measured = [
+        measure(spark, "q_rules", [replace(target, rules=rules)], NOTHING, whole_up_to=size)[0]
+        for size in (1000, 0)
+    ]
+    counts = {name: measured[0][0].values[f"rule_{name}"] for name in ("small", "named", "gone")}
+
+    assert measured[0] == measured[1]
+    assert counts == {"small": 2, "named": 1, "gone": 3}
+    (judgement,) = judge_own({staged.silver: rules}, measured[0])
+    assert failed(judgement.findings) == {"small", "named", "gone"}
 
 
 LANDED = [(topic, 0, offset) for topic in ("q.public.a",) for offset in (100, 120, 199)]

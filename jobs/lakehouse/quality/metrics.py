@@ -20,7 +20,8 @@ from pyspark.sql import Row, SparkSession
 from lakehouse.names import bronze_table
 from lakehouse.plan.offsets import OffsetRange
 from lakehouse.quality.judgement import Measurement
-from lakehouse.quality.silver_rows import COUNTS, Shape, SilverRows
+from lakehouse.quality.own_suites import rule_metric
+from lakehouse.quality.silver_rows import COUNTS, Shape, SilverRows, own_counts
 from lakehouse.quality.staged import LandedRanges, Target
 from lakehouse.spark.session import tune
 from lakehouse.spark.sql import any_of, in_partition, literal
@@ -63,11 +64,17 @@ def measure(
         The measurements of the silver tables and of the topic partitions.
     """
     session = _session(spark, targets, landed)
+    width = max((len(target.rules) for target in targets), default=0)
     tables = [
-        SilverRows(target, _types(session, target), full=scope is Scope.FULL) for target in targets
+        SilverRows(target, _types(session, target), full=scope is Scope.FULL, width=width)
+        for target in targets
     ]
-    parts = [*_silver_statements(tables, whole_up_to), *_bronze_statements(source, landed)]
-    rows = {row["subject"]: row for row in session.sql(_totals(parts)).collect()} if parts else {}
+    parts = [
+        *_silver_statements(tables, whole_up_to),
+        *_bronze_statements(source, landed, width),
+    ]
+    totals = session.sql(_totals(parts, width)).collect() if parts else ()
+    rows = {row["subject"]: row for row in totals}
     silver_tables = {target.silver for target in targets}
     ranges = {f"{each.topic}/{each.partition}": each for each in landed.ranges}
     # Messages of the run that lie in no range, such as those without a topic, are subjects too.
@@ -91,7 +98,8 @@ def _silver_statements(tables: Sequence[SilverRows], whole_up_to: int) -> list[s
     if keyed:
         hint = "/*+ BROADCAST(k) */" if _keys(keyed) <= BROADCAST_KEYS else ""
         keys = f"(SELECT DISTINCT * FROM ({_union(table.changed_keys for table in keyed)}))"
-        rest = ", ".join(("n", *COUNTS, "version", "published_version", "first_offset"))
+        counts = (*COUNTS, *own_counts(tables[0].width))
+        rest = ", ".join(("n", *counts, "version", "published_version", "first_offset"))
         on = "r.subject = k.subject AND r.h1 = k.h1 AND r.h2 = k.h2"
         # Staged rows of other keys lose their hash and are only counted; published ones go.
         for how, texts in (
@@ -126,7 +134,7 @@ def _types(session: SparkSession, target: Target) -> dict[str, str]:
     return {field.name: field.dataType.simpleString() for field in schema.fields}
 
 
-def _bronze_statements(source: str, landed: LandedRanges) -> tuple[str, ...]:
+def _bronze_statements(source: str, landed: LandedRanges, width: int) -> tuple[str, ...]:
     """The messages of the landed ranges, and all that this try landed."""
     if not landed.ranges:
         return ()
@@ -148,13 +156,14 @@ def _bronze_statements(source: str, landed: LandedRanges) -> tuple[str, ...]:
             "large_messages": f"int(coalesce(octet_length(value) > {LARGE_BYTES}, false))",
         },
         offset=f"if({own}, offset, NULL)",
+        width=width,
     )
     return (shape.select(full_name(bronze_table(source)), read),)
 
 
-def _totals(statements: Sequence[str]) -> str:
+def _totals(statements: Sequence[str], width: int) -> str:
     """One row per subject, through one row per subject and key."""
-    sums = ", ".join(f"sum({name}) {name}" for name in COUNTS)
+    sums = ", ".join(f"sum({name}) {name}" for name in (*COUNTS, *own_counts(width)))
     by_key = (
         f"SELECT subject, h1, sum(n) n, {sums}, max(version) version, "
         "max(published_version) published_version, min(first_offset) first_offset, "
@@ -185,12 +194,15 @@ def _silver_measurement(target: Target, row: Row | None) -> Measurement:
         "unresolved_placeholders": sum(table.unresolved.values()),
         "lossy_columns": len(target.facts.lossy),
     }
+    own = zip(target.rules, own_counts(len(target.rules)), strict=True)
+    values |= {rule_metric(rule.name): measured.get(name, 0) for rule, name in own}
     notes = {
         "unresolved_placeholders": ", ".join(sorted(table.unresolved)),
         "nulls_in_required": ", ".join(table.required),
         "duplicate_keys": ", ".join(table.key),
         "values_out_of_range": ", ".join(sorted(target.ranges)),
         "lossy_columns": "; ".join(target.facts.lossy),
+        **{rule_metric(rule.name): f"rows with {rule.violated}" for rule in target.rules},
     }
     return Measurement(table.silver, values, notes)
 

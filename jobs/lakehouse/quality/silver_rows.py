@@ -8,8 +8,9 @@ the one that is published, and an offset. As text, so that Spark analyses all ta
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from lakehouse.config.rules import read_columns
 from lakehouse.envelope import DELETE, PLACEHOLDER
 from lakehouse.names import quote_ident
 from lakehouse.quality.staged import Target, TopicPartition
@@ -37,6 +38,11 @@ _NUMBERS = frozenset({"int", "bigint", "decimal(20,0)"})
 NO_VERSION = "CAST(NULL AS struct<epoch: bigint, position: string>)"
 
 
+def own_counts(width: int) -> tuple[str, ...]:
+    """The names of the counts of rules that persons wrote."""
+    return tuple(f"own_{number}" for number in range(width))
+
+
 @dataclass(frozen=True, slots=True)
 class Shape:
     """One `SELECT` of the shape; every field is SQL.
@@ -46,6 +52,8 @@ class Shape:
         version: Of the staged row.
         published: The version that the published row has.
         offset: Kafka offset, for messages alone.
+        own: How many rules of a person the row breaks, for each of a table's rules.
+        width: How many such rules the table with the most has: all statements have one shape.
     """
 
     subject: str
@@ -56,10 +64,14 @@ class Shape:
     version: str = NO_VERSION
     published: str = NO_VERSION
     offset: str = "CAST(NULL AS bigint)"
+    own: tuple[str, ...] = ()
+    width: int = 0
 
     def select(self, relation: str, where: str = "true") -> str:
         """The statement over a relation."""
-        counts = ", ".join(f"bigint({self.counts.get(name, '0')}) {name}" for name in COUNTS)
+        own = dict(zip(own_counts(self.width), self.own, strict=False))
+        named = {**dict.fromkeys((*COUNTS, *own_counts(self.width)), "0"), **self.counts, **own}
+        counts = ", ".join(f"bigint({text}) {name}" for name, text in named.items())
         return (
             f"SELECT {self.subject} subject, bigint({self.h1}) h1, bigint({self.h2}) h2, "
             f"bigint({self.n}) n, {counts}, {self.version} version, "
@@ -75,11 +87,13 @@ class SilverRows:
     Attributes:
         types: Column → Spark type of the staged table.
         full: Whether all rows are judged, or those of the batch.
+        width: How many rules of a person the table with the most has.
     """
 
     target: Target
     types: Mapping[str, str]
     full: bool
+    width: int = 0
 
     @property
     def whole(self) -> tuple[str, ...]:
@@ -154,7 +168,16 @@ class SilverRows:
         counts = {name: f"if({judged}, {count}, 0)" for name, count in counts.items()}
         counts["changed_rows"] = f"int({self.is_changed})"
         version = f"if({judged}, {self._version}, NULL)"
-        return self._shape(n=n, counts=counts, version=version)
+        shape = self._shape(n=n, counts=counts, version=version)
+        own = tuple(f"if({judged}, {test}, 0)" for test in self._rule_tests())
+        return replace(shape, own=own)
+
+    def _rule_tests(self) -> Iterable[str]:
+        """One test for each rule of a person; every row breaks one whose columns are not there."""
+        there = {name.lower() for name in self.types}
+        for rule in self.target.rules:
+            is_there = all(name.lower() in there for name in read_columns(rule.violated))
+            yield f"int(coalesce({rule.violated}, false))" if is_there else "1"
 
     @property
     def _published_versions(self) -> Shape:
@@ -171,7 +194,8 @@ class SilverRows:
         h1, h2 = self._hash("a"), self._hash("b")
         # Rows that stay although they were deleted; in a table without such rows there are none.
         deleted = {"deleted_rows": f"{n} * int({self._cdc('op')} <=> {literal(DELETE)})"}
-        return Shape(self._subject, h1, h2, n, {**deleted, **(counts or {})}, version, published)
+        every = {**deleted, **(counts or {})}
+        return Shape(self._subject, h1, h2, n, every, version, published, width=self.width)
 
     def _hash(self, salt: str) -> str:
         """Half of the 128 bits that name a key; NULL where a part of the key is missing."""

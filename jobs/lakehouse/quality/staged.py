@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from lakehouse.config import SourceConfig, TopicRole, topic_role
+from lakehouse.config.rules import OwnRule
 from lakehouse.errors import StepFailed
 from lakehouse.names import TableIdentity, topic_of
 from lakehouse.plan.handover import Excluded, StagedCut, StagedTable, excluded_of
@@ -33,6 +34,7 @@ class Target:
         end: Topic partition → first offset that the table does not hold.
         is_new: True when no published cut holds the table: every row is a changed row.
         facts: What its schema versions say.
+        rules: What the TOML file, or a file that it names, expects of its rows.
     """
 
     table: StagedTable
@@ -41,6 +43,7 @@ class Target:
     end: Mapping[TopicPartition, int]
     is_new: bool
     facts: ColumnFacts = NO_FACTS
+    rules: tuple[OwnRule, ...] = ()
 
     @property
     def ranges(self) -> Mapping[str, tuple[int, int]]:
@@ -112,13 +115,12 @@ def targets(
             start={**dict.fromkeys(end, 0), **_of_table(before, left_before, table, end)},
             end=end,
             is_new=table.silver not in published,
-            facts=(facts or {}).get(
-                TableIdentity.of(table.identity).parts(source.connector), NO_FACTS
-            ),
+            facts=(facts or {}).get(identity.parts(source.connector), NO_FACTS),
+            rules=source.table_options(identity).rules,
         )
         for table in cut.tables
         if table.changed
-        for end in [_end(source, cut, table)]
+        for identity, end in [(TableIdentity.of(table.identity), _end(source, cut, table))]
     )
 
 

@@ -25,6 +25,7 @@ from lakehouse.quality.docs import write_docs
 from lakehouse.quality.engine import preload
 from lakehouse.quality.judgement import Finding, Judgement, Measurement, Verdict, judge, worst
 from lakehouse.quality.metrics import Scope, measure
+from lakehouse.quality.own_suites import judge_own
 from lakehouse.quality.report import (
     Report,
     ReportFinding,
@@ -52,6 +53,7 @@ class _Validation:
     silver: Judgement
     bronze: Judgement
     transactions: Judgement
+    own: tuple[Judgement, ...]
     measured: Mapping[str, Measurement]
     verdicts: Mapping[str, Verdict]
 
@@ -61,7 +63,7 @@ class _Validation:
 
     @property
     def judgements(self) -> tuple[Judgement, ...]:
-        return (self.silver, self.bronze, self.transactions)
+        return (self.silver, self.bronze, self.transactions, *self.own)
 
     @property
     def verdict(self) -> Verdict:
@@ -137,14 +139,17 @@ def _judge(
     transactions: Sequence[Measurement],
 ) -> _Validation:
     of_silver, of_bronze = judge(SUITES["silver"], silver), judge(SUITES["bronze"], bronze)
+    own = judge_own({target.silver: target.rules for target in changed}, silver)
+    of_tables = [*of_silver.findings, *(finding for each in own for finding in each.findings)]
     return _Validation(
         cut_id=cut_id,
         targets=tuple(changed),
         silver=of_silver,
         bronze=of_bronze,
         transactions=judge(SUITES["transactions"], transactions),
+        own=own,
         measured={measurement.subject: measurement for measurement in silver},
-        verdicts=table_verdicts(changed, of_silver.findings, of_bronze.findings),
+        verdicts=table_verdicts(changed, of_tables, of_bronze.findings),
     )
 
 
@@ -176,6 +181,11 @@ def _record(context: StepContext, apply: RunRow, validation: _Validation) -> Ste
             "cut_id": validation.cut_id,
             "report": str(page),
             "docs": str(folder / "index.html"),
+            "not_judged": {
+                table: list(options.not_judged)
+                for table, options in context.source.tables.items()
+                if options.not_judged
+            },
         },
         batch_id=apply.batch_id,
         exit_code=validation.verdict.exit_code,
