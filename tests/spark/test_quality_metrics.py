@@ -148,17 +148,21 @@ def test_the_number_of_jobs_grows_with_nothing(spark: SparkSession) -> None:
     more = [*one, *(stage(spark, "q_jobs", name, PUBLISHED, STAGED) for name in "bcd")]
     context = spark.sparkContext
 
-    def jobs(staged: Sequence[StagedTable], whole_up_to: int) -> int:
+    def jobs(staged: Sequence[StagedTable], whole_up_to: int, rules: int = 0) -> int:
         names = [table.identity[2] for table in staged]
         cut, base = cut_of("q_jobs", names, staged), base_of("q_jobs", names, staged)
-        group = f"jobs-{len(staged)}-{whole_up_to}"
+        group = f"jobs-{len(staged)}-{whole_up_to}-{rules}"
         context.setJobGroup(group, "metrics")
-        found = targets(source_of("q_jobs"), cut, base)
+        own = tuple(
+            OwnRule(name=f"rule_{number}", description="A.", violated=f"id = -{number} -- none")
+            for number in range(rules)
+        )
+        found = [replace(each, rules=own) for each in targets(source_of("q_jobs"), cut, base)]
         measure(spark, "q_jobs", found, NOTHING, whole_up_to=whole_up_to)
         return len(context.statusTracker().getJobIdsForGroup(group))
 
-    assert jobs(one, 1000) == jobs(more, 1000) == 1
-    assert 0 < jobs(one, 0) == jobs(more, 0)
+    assert jobs(one, 1000) == jobs(more, 1000) == jobs(more, 1000, rules=20) == 1
+    assert 0 < jobs(one, 0) == jobs(more, 0) == jobs(more, 0, rules=20)
 
 
 def test_rules_of_a_person_are_counted_in_the_same_pass(spark: SparkSession) -> None:

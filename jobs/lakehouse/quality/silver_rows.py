@@ -177,7 +177,8 @@ class SilverRows:
         there = {name.lower() for name in self.types}
         for rule in self.target.rules:
             is_there = all(name.lower() in there for name in read_columns(rule.violated))
-            yield f"int(coalesce({rule.violated}, false))" if is_there else "1"
+            # A condition may end in a comment.
+            yield f"int(coalesce({rule.violated}\n, false))" if is_there else "1"
 
     @property
     def _published_versions(self) -> Shape:
