@@ -12,27 +12,23 @@ instead of a shuffle of the key column. Scope *full* judges every row.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 
 from pyspark.sql import Row, SparkSession
 
-from lakehouse.names import bronze_table
-from lakehouse.plan.offsets import OffsetRange
+from lakehouse.quality.bronze_rows import bronze_measurement, bronze_statements
 from lakehouse.quality.judgement import Measurement
 from lakehouse.quality.own_suites import rule_metric
-from lakehouse.quality.silver_rows import COUNTS, Shape, SilverRows, own_counts
+from lakehouse.quality.silver_rows import COUNTS, SilverRows, own_counts
 from lakehouse.quality.staged import LandedRanges, Target
 from lakehouse.spark.session import tune
-from lakehouse.spark.sql import any_of, in_partition, literal
 from lakehouse.spark.tables import full_name
 
 # Up to this many rows a table is read whole: one scan costs less than the joins.
 SMALL_TABLE = 200_000
 # More keys than this are not sent to every task: the keys are shuffled instead.
 BROADCAST_KEYS = 1_000_000
-# Half of what a message may have at most.
-LARGE_BYTES = 8_000_000
 
 
 class Scope(StrEnum):
@@ -71,7 +67,7 @@ def measure(
     ]
     parts = [
         *_silver_statements(tables, whole_up_to),
-        *_bronze_statements(source, landed, width),
+        *bronze_statements(source, landed, width),
     ]
     totals = session.sql(_totals(parts, width)).collect() if parts else ()
     rows = {row["subject"]: row for row in totals}
@@ -82,7 +78,7 @@ def measure(
     return (
         tuple(_silver_measurement(target, rows.get(target.silver)) for target in targets),
         tuple(
-            _bronze_measurement(place, ranges.get(place), landed, rows.get(place))
+            bronze_measurement(place, ranges.get(place), landed, rows.get(place))
             for place in places
         ),
     )
@@ -132,33 +128,6 @@ def _session(spark: SparkSession, targets: Sequence[Target], landed: LandedRange
 def _types(session: SparkSession, target: Target) -> dict[str, str]:
     schema = session.table(full_name(target.silver, target.branch)).schema
     return {field.name: field.dataType.simpleString() for field in schema.fields}
-
-
-def _bronze_statements(source: str, landed: LandedRanges, width: int) -> tuple[str, ...]:
-    """The messages of the landed ranges, and all that this try landed."""
-    if not landed.ranges:
-        return ()
-    since = f"timestamp_micros({int(landed.since.timestamp() * 1_000_000)})"
-    own = f"run_id = {literal(landed.run_id)} AND landed_at >= {since}"
-    read = any_of((own, *map(_in_range, landed.ranges)))
-    shape = Shape(
-        subject="concat(coalesce(topic, '?'), '/', coalesce(string(partition), '?'))",
-        h1="offset",
-        h2="0",
-        n="1",
-        counts={
-            "messages": f"int({own})",
-            "missing_coordinates": "int(topic IS NULL OR partition IS NULL OR offset IS NULL "
-            "OR topic_id IS NULL)",
-            "missing_timestamps": "int(timestamp IS NULL)",
-            "future_timestamps": "int(coalesce(timestamp > landed_at + INTERVAL 1 HOUR, false))",
-            "ancient_timestamps": "int(coalesce(timestamp < TIMESTAMP '2000-01-01', false))",
-            "large_messages": f"int(coalesce(octet_length(value) > {LARGE_BYTES}, false))",
-        },
-        offset=f"if({own}, offset, NULL)",
-        width=width,
-    )
-    return (shape.select(full_name(bronze_table(source)), read),)
 
 
 def _totals(statements: Sequence[str], width: int) -> str:
@@ -218,42 +187,6 @@ _SILVER = (
     "nulls_in_required",
     "values_out_of_range",
 )
-
-
-_BRONZE = (
-    "missing_coordinates",
-    "missing_timestamps",
-    "future_timestamps",
-    "ancient_timestamps",
-    "large_messages",
-)
-
-
-def _bronze_measurement(
-    place: str, planned: OffsetRange | None, landed: LandedRanges, row: Row | None
-) -> Measurement:
-    measured = row.asDict() if row is not None else {}
-    start, end = (planned.start, planned.end) if planned else (0, 0)
-    first, last = measured.get("first_offset"), measured.get("last_offset")
-    counted = landed.messages.get((planned.topic, planned.partition), 0) if planned else 0
-    values: Mapping[str, int | None] = {
-        "duplicate_offsets": measured.get("repeated", 0),
-        "range_start": start,
-        "first_offset": start if first is None else first,
-        "next_offset": start if last is None else last + 1,
-        "range_end": end,
-        "messages": measured.get("messages", 0),
-        "messages_landed": counted if landed.messages else None,
-        **{name: measured.get(name, 0) for name in _BRONZE},
-    }
-    return Measurement(place, values, {})
-
-
-def _in_range(each: OffsetRange) -> str:
-    return (
-        f"{in_partition((each.topic, each.partition))} AND topic_id = {literal(each.topic_id)} "
-        f"AND offset >= {each.start} AND offset < {each.end}"
-    )
 
 
 def _union(statements: Iterable[str]) -> str:
