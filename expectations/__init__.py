@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from expectations import bronze, schema_changes, silver
+from expectations import bronze, schema_changes, schema_history, silver, transactions
 from expectations.suite import Rule, Severity, Suite
 
 SUITES: Mapping[str, Suite] = {
-    suite.name: suite for suite in (bronze.SUITE, schema_changes.SUITE, silver.SUITE)
+    module.SUITE.name: module.SUITE
+    for module in (bronze, schema_changes, schema_history, transactions, silver)
 }
 
 __all__ = ["SUITES", "Rule", "Severity", "Suite"]

@@ -35,5 +35,20 @@ SUITE = Suite(
             "Every message has the timestamp that Kafka gave it.",
             severity=Severity.WARNING,
         ),
+        none_of(
+            "future_timestamps",
+            "No message was sent more than an hour after it was landed: a clock is wrong.",
+            severity=Severity.WARNING,
+        ),
+        none_of(
+            "ancient_timestamps",
+            "No message was sent before the year 2000: a clock is wrong.",
+            severity=Severity.WARNING,
+        ),
+        none_of(
+            "large_messages",
+            "No message is larger than 8 MB: one of more than 16 MB cannot be applied.",
+            severity=Severity.WARNING,
+        ),
     ),
 )

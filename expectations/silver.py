@@ -50,5 +50,17 @@ SUITE = Suite(
             severity=Severity.WARNING,
             optional=True,
         ),
+        none_of(
+            "values_out_of_range",
+            "No changed row has a number that the column's type in the source cannot hold, such as "
+            "a negative one in an unsigned column.",
+            severity=Severity.WARNING,
+            optional=True,
+        ),
+        none_of(
+            "lossy_columns",
+            "Every column keeps the source's values exactly; told when a table has a new version.",
+            severity=Severity.WARNING,
+        ),
     ),
 )

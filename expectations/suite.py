@@ -72,12 +72,13 @@ def none_of(
     *,
     severity: Severity = Severity.CRITICAL,
     optional: bool = False,
+    beside: tuple[str, ...] = (),
 ) -> Rule:
-    """The metric counts what must not be: it is 0."""
+    """The metric counts what must not be: it is 0. `beside` names metrics that are only shown."""
     return Rule(
         name=f"no_{metric}",
         expectation="expect_column_values_to_be_in_set",
-        columns=(metric,),
+        columns=(metric, *beside),
         kwargs={"column": metric, "value_set": [0]},
         description=description,
         severity=severity,
@@ -104,6 +105,19 @@ def equal(
         severity=severity,
         expected=f"= {other}",
         optional=optional,
+    )
+
+
+def bad_rows(name: str, metric: str, limit: int, description: str, severity: Severity) -> Rule:
+    """The metric counts rows that break a rule of a person: not more than a limit."""
+    return Rule(
+        name=name,
+        expectation="expect_column_values_to_be_between",
+        columns=(metric,),
+        kwargs={"column": metric, "min_value": 0, "max_value": limit},
+        description=description,
+        severity=severity,
+        expected=f"≤ {limit} rows",
     )
 
 

@@ -25,6 +25,8 @@ COLUMNS = (
 BRANCH = "staging_test"
 BASE_OFFSET, END_OFFSET = 100, 200
 STARTED = datetime(2026, 1, 1, tzinfo=UTC)
+# Messages whose time is missing, too late, too early.
+ODD_TIMES = {150: None, 151: STARTED.replace(hour=2), 152: STARTED.replace(year=1999)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,10 +178,10 @@ def write_bronze(
             topic,
             partition,
             offset,
-            STARTED if offset != 150 else None,
+            ODD_TIMES.get(offset or 0, STARTED),
             0,
             b"k",
-            b"v",
+            b"v" * (8_000_001 if offset == 153 else 1),
             [],
             f"id-{topic.rpartition('.')[2]}" if topic else "id",
             STARTED.replace(minute=5, second=10),

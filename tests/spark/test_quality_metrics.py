@@ -11,9 +11,12 @@ from pyspark.sql import SparkSession
 
 from expectations import SUITES
 from lakehouse.config import SourceConfig, parse_source
+from lakehouse.config.rules import OwnRule
 from lakehouse.plan.handover import StagedTable
+from lakehouse.quality.column_facts import ColumnFacts
 from lakehouse.quality.judgement import Finding, judge
 from lakehouse.quality.metrics import Scope, measure
+from lakehouse.quality.own_suites import judge_own
 from lakehouse.quality.samples import find_samples
 from lakehouse.quality.staged import LandedRanges, landed_ranges, targets
 from lakehouse.spark.sql import messages_query
@@ -47,7 +50,8 @@ def findings_of(
     """What the suite finds, which is the same when tables are read whole and by their keys."""
     names = [table.identity[2] for table in staged]
     cut, base = cut_of(source, names, staged), base_of(source, names, staged)
-    found = targets(source_of(source), cut, base)
+    facts = {table.identity[1:]: ColumnFacts({"id": (0, 255)}) for table in staged}
+    found = targets(source_of(source), cut, base, facts)
     silver, _ = measure(spark, source, found, NOTHING, scope)
     by_keys, _ = measure(spark, source, found, NOTHING, scope, whole_up_to=0)
     assert by_keys == silver
@@ -83,6 +87,7 @@ BAD_ROWS = {
     "a row without position": (Row(5, 130, position=""), {"no_missing_positions"}),
     "a row behind the cut": (Row(5, 200), {"no_rows_outside_cut"}),
     "a required value that is null": (Row(5, 130, name=None), {"no_nulls_in_required"}),
+    "a number that the source cannot hold": (Row(-1, 130), {"no_values_out_of_range"}),
 }
 COUNTS = {"row_count_equals_rows_expected", "changed_rows_equals_upserts"}
 
@@ -145,17 +150,42 @@ def test_the_number_of_jobs_grows_with_nothing(spark: SparkSession) -> None:
     more = [*one, *(stage(spark, "q_jobs", name, PUBLISHED, STAGED) for name in "bcd")]
     context = spark.sparkContext
 
-    def jobs(staged: Sequence[StagedTable], whole_up_to: int) -> int:
+    def jobs(staged: Sequence[StagedTable], whole_up_to: int, rules: int = 0) -> int:
         names = [table.identity[2] for table in staged]
         cut, base = cut_of("q_jobs", names, staged), base_of("q_jobs", names, staged)
-        group = f"jobs-{len(staged)}-{whole_up_to}"
+        group = f"jobs-{len(staged)}-{whole_up_to}-{rules}"
         context.setJobGroup(group, "metrics")
-        found = targets(source_of("q_jobs"), cut, base)
+        own = tuple(
+            OwnRule(name=f"rule_{number}", description="A.", violated=f"id = -{number} -- none")
+            for number in range(rules)
+        )
+        found = [replace(each, rules=own) for each in targets(source_of("q_jobs"), cut, base)]
         measure(spark, "q_jobs", found, NOTHING, whole_up_to=whole_up_to)
         return len(context.statusTracker().getJobIdsForGroup(group))
 
-    assert jobs(one, 1000) == jobs(more, 1000) == 1
-    assert 0 < jobs(one, 0) == jobs(more, 0)
+    assert jobs(one, 1000) == jobs(more, 1000) == jobs(more, 1000, rules=20) == 1
+    assert 0 < jobs(one, 0) == jobs(more, 0) == jobs(more, 0, rules=20)
+
+
+def test_rules_of_a_person_are_counted_in_the_same_pass(spark: SparkSession) -> None:
+    rules = (
+        OwnRule(name="small", description="Few.", violated="id > 3", at_most=1),
+        OwnRule(name="named", description="Named.", violated="name IS NULL OR length(name) > 3"),
+        OwnRule(name="gone", description="There.", violated="no_column = 1"),
+    )
+    staged = stage(spark, "q_rules", "orders", PUBLISHED, (*STAGED, Row(5, 130, name="long")))
+    cut, base = cut_of("q_rules", ["orders"], [staged]), base_of("q_rules", ["orders"], [staged])
+    (target,) = targets(source_of("q_rules"), cut, base)
+    measured = [
+        measure(spark, "q_rules", [replace(target, rules=rules)], NOTHING, whole_up_to=size)[0]
+        for size in (1000, 0)
+    ]
+    counts = {name: measured[0][0].values[f"rule_{name}"] for name in ("small", "named", "gone")}
+
+    assert measured[0] == measured[1]
+    assert counts == {"small": 2, "named": 1, "gone": 3}
+    (judgement,) = judge_own({staged.silver: rules}, measured[0])
+    assert failed(judgement.findings) == {"small", "named", "gone"}
 
 
 def test_rows_that_fail_are_named_with_their_messages(spark: SparkSession) -> None:
@@ -223,6 +253,9 @@ BRONZE = {
     "a message behind the range": ([100, 120, 200], {"next_offset_within_range_end"}),
     "a message too few": ([100, 199], {"messages_equals_messages_landed"}),
     "no timestamp": ([100, 150, 199], {"no_missing_timestamps"}),
+    "a time to come": ([100, 151, 199], {"no_future_timestamps"}),
+    "a time long gone": ([100, 152, 199], {"no_ancient_timestamps"}),
+    "a large message": ([100, 153, 199], {"no_large_messages"}),
 }
 
 

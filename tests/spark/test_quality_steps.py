@@ -62,7 +62,7 @@ def test_a_run_is_judged_recorded_and_reported(
     assert outcomes["validate"].detail["verdicts"] == {silver: "passed"}
     assert outcomes["validate"].exit_code == 0
     results = context.ledger.rows(RESULTS, source="qone")
-    assert {row.suite for row in results} == {"silver", "bronze"}
+    assert {row.suite for row in results} == {"silver", "bronze", "transactions"}
     assert all(row.success for row in results)
     versions = context.ledger.rows(SCHEMA_VERSIONS, source="qone")
     assert [(row.table, row.change_kinds) for row in versions] == [

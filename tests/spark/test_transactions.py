@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
+
 import pytest
 
+from lakehouse.plan.records import RESULTS
 from tests.support.debezium import Postgres, Table, column
 from tests.support.runs import Runs, laws_hold, open_runs
 
@@ -110,6 +114,62 @@ def test_what_a_transaction_that_was_open_at_the_snapshot_changed_is_newer(runs:
     connector.transact((ORDERS, "u", row(3, "c"), row(3, "e")))
     assert laws_hold(runs.run(connector)["apply"])
     assert runs.rows("orders", "id", "name") == [(2, "d"), (3, "e")]
+
+
+def send_mark(
+    connector: Postgres, status: str, ident: str, total: int = 0, counts: Mapping[str, int] = {}
+) -> None:
+    listed = [{"data_collection": name, "event_count": count} for name, count in counts.items()]
+    mark = {"status": status, "id": ident, "event_count": total, "data_collections": listed}
+    value = json.dumps(mark | {"ts_ms": connector.clock_ms})
+    connector.send_raw(f"{connector.prefix}.transaction", None, value)
+
+
+def test_each_fault_of_the_marks_is_counted_and_reported(runs: Runs):
+    connector, orders = Postgres(runs.source.name), "public.orders"
+    connector.transact((ORDERS, "c", None, row(1, "a")))
+    send_mark(connector, "END", "900")
+    for status in ("END", "BEGIN"):
+        send_mark(connector, status, "901")
+    send_mark(connector, "BEGIN", "902")
+    for counts in ({}, {orders: 0}):
+        send_mark(connector, "END", "902", 0, counts)
+    send_mark(connector, "BEGIN", "903")
+    send_mark(connector, "END", "903", 3)
+    events = [(ORDERS, "c", None, row(number, "a")) for number in range(2, 8)]
+    # The second has an event too many, the third one too few, and the fourth lists none.
+    for number, (mine, counted) in enumerate([(2, 2), (2, 1), (1, 2), (1, None)]):
+        connector.transact(*events[number : number + mine], end=False)
+        counts = {orders: counted} if counted else {}
+        send_mark(connector, "END", str(connector.transaction), counted or 0, counts)
+    connector.transact(events[0], end=False)
+    connector.transact((ORDERS, "c", None, row(8, "a")), end=False)
+    connector.send_raw(f"{connector.prefix}.transaction", None, "{}")
+    connector.messages.append(connector.messages[-1] | {"partition": 1, "offset": 0})
+    connector.clock_ms += 2 * 3_600_000
+    connector.snapshot(ORDERS, [row(9, "a")])
+
+    outcomes = runs.run(connector)
+
+    assert outcomes["apply"].detail["marks"] == {
+        "messages_in_other_partitions": 1,
+        "unreadable_marks": 2,
+        "ends_without_begin": 1,
+        "ends_before_begin": 1,
+        "lost_ends": 1,
+        "differing_ends": 1,
+        "miscounted_ends": 1,
+        "short_transactions": 1,
+        "surplus_transactions": 1,
+        "transactions_with_unlisted_events": 1,
+        "overdue_transactions": 1,
+        "open_transactions": 0,
+    }
+    judged = [r for r in runs.ledger.rows(RESULTS, source=runs.source.name) if not r.success]
+    assert sum(result.suite == "transactions" for result in judged) == 11
+    assert outcomes["validate"].detail["verdicts"] == {
+        f"silver_{runs.source.name}.public__orders": "passed"
+    }
 
 
 @pytest.mark.parametrize("mark", ["{", "{}", '{"status":"BEGIN"}', '{"status":"MAYBE","id":"700"}'])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from functools import partial
 
 import pytest
@@ -17,7 +16,7 @@ from lakehouse.quality.ddl import SchemaEvent
 from lakehouse.quality.judgement import Measurement, judge
 from lakehouse.quality.schema_metrics import Known, measure_events
 from lakehouse.quality.version_rows import ddl_rows
-from tests.support.schema_events import change, column, event
+from tests.support.schema_events import change, column, data_row, event
 
 SHOP = parse_source('connector = "mysql"\ntopic_prefix = "shop"\n', "shop")
 ID, NAME = column("id", optional=False), column("name", "VARCHAR", length=10)
@@ -56,34 +55,6 @@ def group(first: str, last: str) -> Group:
         truncate=None,
         first_incremental=first,
         last_incremental=last,
-    )
-
-
-def data_row(*columns: tuple[str, str]) -> SchemaVersionRow:
-    """A version that data events carry, of (column, semantic type)."""
-    listed = ", ".join(
-        f'{{"name": "{name}", "type": "date", "optional": true, "default": null, "key": false, '
-        f'"semantic": "{semantic}", "doc": "", "wire": "int32", "source_type": ""}}'
-        for name, semantic in columns
-    )
-    return SchemaVersionRow(
-        source="shop",
-        run_id="run",
-        table="shop__orders",
-        identity='["shop", null, "orders"]',
-        fingerprint="7",
-        topic="shop.shop.orders",
-        partition=0,
-        offset=0,
-        position="",
-        ddl="",
-        change_kinds=("create_table",),
-        columns=f"[{listed}]",
-        verdict="evolve",
-        decision="policy",
-        reason="",
-        recorded_at=datetime(2026, 1, 1, tzinfo=UTC),
-        previous="",
     )
 
 

@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from lakehouse.config.fields import TOPIC_PREFIX
 from lakehouse.config.messages import explain
+from lakehouse.config.rule_files import with_rules
 from lakehouse.config.settings import Settings
 from lakehouse.config.source import FROM_THE_LOADER, SourceConfig
 from lakehouse.connectors import CONNECTORS, POSTGRESQL
@@ -73,6 +74,8 @@ def parse_source(
         given: Toml = tomllib.loads(text)
     except tomllib.TOMLDecodeError as broken:
         raise ConfigError(f"{origin}: expected valid TOML: {broken}") from broken
+    if "tables" in given:
+        given["tables"] = with_rules(given["tables"], Path(origin).parent)
     complete = _with_defaults(given, name, prefixes)
     unknown = tuple(sorted(FROM_THE_LOADER & given.keys()))
     try:

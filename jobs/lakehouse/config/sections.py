@@ -17,6 +17,7 @@ from lakehouse.config.fields import (
     Text,
     TopicName,
 )
+from lakehouse.config.rules import OwnRule
 from lakehouse.names import RESERVED_ENDINGS
 
 Flag = Annotated[bool, Field(description="true or false")]
@@ -162,9 +163,23 @@ class TableConfig(Section):
         Mapping[str, ColumnConfig],
         Field(description='a table of column = { mask = "drop" } or { type = "…" }'),
     ] = {}
+    contract: Annotated[
+        Text | None, Field(description="a file beside this one, such as orders.odcs.yaml")
+    ] = None
+    expectations: Annotated[
+        Text | None, Field(description="a file beside this one, such as orders.rules.toml")
+    ] = None
+    rules: Annotated[
+        tuple[OwnRule, ...],
+        Field(description="a list of rules with name, description and violated"),
+    ] = ()
+    not_judged: Annotated[tuple[Text, ...], Field(description="nothing: the loader sets it")] = ()
 
     @model_validator(mode="after")
     def _check(self) -> Self:
+        names = [rule.name for rule in self.rules]
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise ValueError(f"rules: {twice[0]!r}: expected each name once in all files")
         if self.table is not None and RESERVED_ENDINGS.search(self.table):
             raise ValueError(
                 f"table: {self.table!r}: expected a name that does not end in __state, "

@@ -79,6 +79,8 @@ class Connector:
         ddl_dialect: sqlglot's name of the SQL in `ddl`; None where no statement is sent.
         losses: Semantic or plain type of a message → what its values lose on their way here.
         hidden_types: The same, unless the source's own type is known or declared.
+        ranges: Type of the source, in lower case and without length → its least and greatest
+            number, where the messages could hold others.
     """
 
     name: str
@@ -97,6 +99,7 @@ class Connector:
     ddl_dialect: str | None = None
     losses: Mapping[str, str] = field(default_factory=dict)
     hidden_types: Mapping[str, str] = field(default_factory=dict)
+    ranges: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
     @property
     def source_fields(self) -> tuple[str, ...]:

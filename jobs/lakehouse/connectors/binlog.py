@@ -20,6 +20,12 @@ _LOSSES = {
     "io.debezium.data.Json": "source snapshots and changes spell the same document differently",
 }
 
+# https://dev.mysql.com/doc/refman/8.4/en/integer-types.html
+_BITS = {"tinyint": 8, "smallint": 16, "mediumint": 24, "int": 32, "integer": 32, "bigint": 64}
+INTEGERS = {name: (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) for name, bits in _BITS.items()} | {
+    f"{name} unsigned": (0, 2**bits - 1) for name, bits in _BITS.items()
+}
+
 
 def binlog_connector(name: str, *, ordered_rows: bool) -> Connector:
     """A connector that reads a binlog.
@@ -42,4 +48,5 @@ def binlog_connector(name: str, *, ordered_rows: bool) -> Connector:
             "its type",
             "double": "if it is FLOAT with declared digits, it arrives with those of its bytes",
         },
+        ranges=INTEGERS,
     )

@@ -23,4 +23,6 @@ SQLSERVER = Connector(
     timeout="2m",
     # datetimeoffset has 7 digits behind the point.
     zoned_as_text=True,
+    # https://learn.microsoft.com/sql/t-sql/data-types/int-bigint-smallint-and-tinyint-transact-sql
+    ranges={"tinyint": (0, 255), "smallint": (-(2**15), 2**15 - 1)},
 )

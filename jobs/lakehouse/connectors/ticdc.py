@@ -6,6 +6,7 @@ https://docs.pingcap.com/tidb/stable/ticdc-debezium/
 """
 
 from lakehouse.connectors.base import DATABASE_TABLE, Codec, Connector, PositionField
+from lakehouse.connectors.binlog import INTEGERS
 
 _ZERO_DATE = "zero dates arrive as NULL or as 1970-01-01"
 
@@ -34,4 +35,5 @@ TICDC = Connector(
         "string": "if it is BINARY or BLOB, it holds the Base64 text of its bytes: declare its "
         "type",
     },
+    ranges=INTEGERS,
 )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from lakehouse.config import TopicRole
 from lakehouse.names import TableIdentity
 
 
@@ -54,3 +56,21 @@ class Group:
     last_position: str | None = None
     first_incremental: str | None = None
     last_incremental: str | None = None
+
+
+def transaction_metrics(counts: Mapping[str, int], groups: Iterable[Group]) -> dict[str, int]:
+    """The metrics of the suite `transactions`.
+
+    Args:
+        counts: What the transactions of the batch tell, among it how many `marks` could be read;
+            empty where nobody looked at them.
+        groups: The profile of the batch; where it has no marks there is nothing to judge.
+    """
+    mine = [group for group in groups if group.role == TopicRole.TRANSACTION]
+    if not counts or not mine:
+        return {}
+    metrics = {name: count for name, count in counts.items() if name != "marks"}
+    return metrics | {
+        "messages_in_other_partitions": sum(g.count for g in mine if g.partition != 0),
+        "unreadable_marks": sum(g.count for g in mine) - counts["marks"],
+    }

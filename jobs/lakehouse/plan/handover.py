@@ -99,6 +99,7 @@ class StagedCut:
         moves: Silver tables that get another name, old and new one, in order.
         identities: Silver table, as it will be called → its source table of today.
         epochs: JSON text of the logs that the source has had.
+        marks: Metric of the suite `transactions` → its count; empty where nobody looked.
     """
 
     branch: str
@@ -115,6 +116,7 @@ class StagedCut:
     moves: tuple[tuple[str, str], ...] = ()
     identities: Mapping[str, tuple[str | int | None, ...]] = field(default_factory=dict)
     epochs: str = ""
+    marks: Mapping[str, int] = field(default_factory=dict)
 
     def to_detail(self) -> dict[str, object]:
         """The cut as the JSON object that `quality.runs.detail` holds."""

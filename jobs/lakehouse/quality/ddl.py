@@ -107,16 +107,27 @@ def parse_event(message: SchemaMessage, connector: str) -> SchemaEvent:
         missing = [name for name in _MEMBERS if name not in document]
         if missing:
             return SchemaEvent(message, "", (), f"without {', '.join(missing)}")
-        ddl = str(document["ddl"] or "")
-        columns = renamed_columns(ddl, CONNECTORS[connector].ddl_dialect)
-        tables = renamed_tables(ddl, CONNECTORS[connector].ddl_dialect)
-        changes = _with_old_tables(
-            [_change(change, connector, columns) for change in document["tableChanges"] or ()],
-            tables,
-        )
+        ddl, changes, tables = table_changes(document, connector)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as broken:
         return SchemaEvent(message, "", (), f"not readable: {type(broken).__name__}: {broken}")
     return SchemaEvent(message, ddl, changes, renamed=tables)
+
+
+def table_changes(
+    document: Mapping[str, object], connector: str
+) -> tuple[str, tuple[TableChange, ...], tuple[tuple[str, str], ...]]:
+    """The statement of a document, the tables that it changed, and those that it renamed.
+
+    Raises:
+        ValueError, TypeError, KeyError, AttributeError: The document is none of a schema change.
+    """
+    ddl, told = str(document.get("ddl") or ""), document.get("tableChanges") or ()
+    if not isinstance(told, Sequence):
+        raise TypeError(f"tableChanges: expected a list, found {type(told).__name__}")
+    columns = renamed_columns(ddl, CONNECTORS[connector].ddl_dialect)
+    tables = renamed_tables(ddl, CONNECTORS[connector].ddl_dialect)
+    changes = _with_old_tables([_change(each, connector, columns) for each in told], tables)
+    return ddl, changes, tables
 
 
 def without_copies(events: Sequence[SchemaEvent]) -> tuple[SchemaEvent, ...]:

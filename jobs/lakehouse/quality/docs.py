@@ -12,7 +12,6 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from expectations import SUITES
 from lakehouse.quality.files import write_text
 from lakehouse.quality.judgement import Judgement
 from lakehouse.quality.text import without_steering
@@ -46,7 +45,7 @@ def write_docs(folder: Path, key: str, judgements: Iterable[Judgement]) -> tuple
     pages: list[Path] = []
     for judgement in judgements:
         name = judgement.suite.name
-        suite = ExpectationSuitePageRenderer().render(build(SUITES[name]))  # type: ignore[no-untyped-call]
+        suite = ExpectationSuitePageRenderer().render(build(judgement.suite))  # type: ignore[no-untyped-call]
         text = _page(suite, f"Suite {name}", home="../index.html")
         write_text(folder / "expectations" / f"{name}.html", text)
         if judgement.validation is None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from lakehouse.names import bronze_table, quote_ident
 from lakehouse.plan.offsets import OffsetRange
-from lakehouse.quality.metrics import in_range, landed_by
+from lakehouse.quality.bronze_rows import in_range, landed_by
 from lakehouse.quality.silver_rows import SilverRows
 from lakehouse.quality.staged import LandedRanges
 from lakehouse.spark.sql import all_of, any_of, in_partition

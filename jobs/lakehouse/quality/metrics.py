@@ -12,18 +12,17 @@ instead of a shuffle of the key column. Scope *full* judges every row.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 
 from pyspark.sql import Row, SparkSession
 
-from lakehouse.names import bronze_table
-from lakehouse.plan.offsets import OffsetRange
+from lakehouse.quality.bronze_rows import bronze_measurement, bronze_statements
 from lakehouse.quality.judgement import Measurement
-from lakehouse.quality.silver_rows import COUNTS, Shape, SilverRows
+from lakehouse.quality.own_suites import rule_metric
+from lakehouse.quality.silver_rows import COUNTS, SilverRows, own_counts
 from lakehouse.quality.staged import LandedRanges, Target
 from lakehouse.spark.session import tune
-from lakehouse.spark.sql import any_of, in_partition, literal
 from lakehouse.spark.tables import full_name
 
 # Up to this many rows a table is read whole: one scan costs less than the joins.
@@ -61,9 +60,14 @@ def measure(
         The measurements of the silver tables and of the topic partitions.
     """
     session = session_for(spark, targets, landed)
-    tables = [silver_rows(session, target, scope) for target in targets]
-    parts = [*_silver_statements(tables, whole_up_to), *_bronze_statements(source, landed)]
-    rows = {row["subject"]: row for row in session.sql(_totals(parts)).collect()} if parts else {}
+    width = max((len(target.rules) for target in targets), default=0)
+    tables = [silver_rows(session, target, scope, width) for target in targets]
+    parts = [
+        *_silver_statements(tables, whole_up_to),
+        *bronze_statements(source, landed, width),
+    ]
+    totals = session.sql(_totals(parts, width)).collect() if parts else ()
+    rows = {row["subject"]: row for row in totals}
     silver_tables = {target.silver for target in targets}
     ranges = {f"{each.topic}/{each.partition}": each for each in landed.ranges}
     # Messages of the run that lie in no range, such as those without a topic, are subjects too.
@@ -71,7 +75,7 @@ def measure(
     return (
         tuple(_silver_measurement(target, rows.get(target.silver)) for target in targets),
         tuple(
-            _bronze_measurement(place, ranges.get(place), landed, rows.get(place))
+            bronze_measurement(place, ranges.get(place), landed, rows.get(place))
             for place in places
         ),
     )
@@ -87,7 +91,8 @@ def _silver_statements(tables: Sequence[SilverRows], whole_up_to: int) -> list[s
     if keyed:
         hint = "/*+ BROADCAST(k) */" if _keys(keyed) <= BROADCAST_KEYS else ""
         keys = f"(SELECT DISTINCT * FROM ({_union(table.changed_keys for table in keyed)}))"
-        rest = ", ".join(("n", *COUNTS, "version", "published_version", "first_offset"))
+        counts = (*COUNTS, *own_counts(tables[0].width))
+        rest = ", ".join(("n", *counts, "version", "published_version", "first_offset"))
         on = "r.subject = k.subject AND r.h1 = k.h1 AND r.h2 = k.h2"
         # Staged rows of other keys lose their hash and are only counted; published ones go.
         for how, texts in (
@@ -119,44 +124,23 @@ def session_for(
     return session
 
 
-def silver_rows(session: SparkSession, target: Target, scope: Scope) -> SilverRows:
-    """The statements of one staged table."""
+def silver_rows(session: SparkSession, target: Target, scope: Scope, width: int = 0) -> SilverRows:
+    """The statements of one staged table.
+
+    Args:
+        session: From `session_for`.
+        target: The table.
+        scope: Which rows are judged.
+        width: How many rules of a person the table with the most has.
+    """
     schema = session.table(full_name(target.silver, target.branch)).schema
     types = {field.name: field.dataType.simpleString() for field in schema.fields}
-    return SilverRows(target, types, full=scope is Scope.FULL)
+    return SilverRows(target, types, full=scope is Scope.FULL, width=width)
 
 
-def landed_by(landed: LandedRanges) -> str:
-    """Whether a message was landed by this try of the run, its range right or not."""
-    since = f"timestamp_micros({int(landed.since.timestamp() * 1_000_000)})"
-    return f"run_id = {literal(landed.run_id)} AND landed_at >= {since}"
-
-
-def _bronze_statements(source: str, landed: LandedRanges) -> tuple[str, ...]:
-    """The messages of the landed ranges, and all that this try landed."""
-    if not landed.ranges:
-        return ()
-    own = landed_by(landed)
-    read = any_of((own, *map(in_range, landed.ranges)))
-    shape = Shape(
-        subject="concat(coalesce(topic, '?'), '/', coalesce(string(partition), '?'))",
-        h1="offset",
-        h2="0",
-        n="1",
-        counts={
-            "messages": f"int({own})",
-            "missing_coordinates": "int(topic IS NULL OR partition IS NULL OR offset IS NULL "
-            "OR topic_id IS NULL)",
-            "missing_timestamps": "int(timestamp IS NULL)",
-        },
-        offset=f"if({own}, offset, NULL)",
-    )
-    return (shape.select(full_name(bronze_table(source)), read),)
-
-
-def _totals(statements: Sequence[str]) -> str:
+def _totals(statements: Sequence[str], width: int) -> str:
     """One row per subject, through one row per subject and key."""
-    sums = ", ".join(f"sum({name}) {name}" for name in COUNTS)
+    sums = ", ".join(f"sum({name}) {name}" for name in (*COUNTS, *own_counts(width)))
     by_key = (
         f"SELECT subject, h1, sum(n) n, {sums}, max(version) version, "
         "max(published_version) published_version, min(first_offset) first_offset, "
@@ -185,11 +169,17 @@ def _silver_measurement(target: Target, row: Row | None) -> Measurement:
         "rows_expected": table.rows,
         "upserts": table.upserts,
         "unresolved_placeholders": sum(table.unresolved.values()),
+        "lossy_columns": len(target.facts.lossy),
     }
+    own = zip(target.rules, own_counts(len(target.rules)), strict=True)
+    values |= {rule_metric(rule.name): measured.get(name, 0) for rule, name in own}
     notes = {
         "unresolved_placeholders": ", ".join(sorted(table.unresolved)),
         "nulls_in_required": ", ".join(table.required),
         "duplicate_keys": ", ".join(table.key),
+        "values_out_of_range": ", ".join(sorted(target.ranges)),
+        "lossy_columns": "; ".join(target.facts.lossy),
+        **{rule_metric(rule.name): f"rows with {rule.violated}" for rule in target.rules},
     }
     return Measurement(table.silver, values, notes)
 
@@ -203,36 +193,8 @@ _SILVER = (
     "positions_going_back",
     "rows_outside_cut",
     "nulls_in_required",
+    "values_out_of_range",
 )
-
-
-def _bronze_measurement(
-    place: str, planned: OffsetRange | None, landed: LandedRanges, row: Row | None
-) -> Measurement:
-    measured = row.asDict() if row is not None else {}
-    start, end = (planned.start, planned.end) if planned else (0, 0)
-    first, last = measured.get("first_offset"), measured.get("last_offset")
-    counted = landed.messages.get((planned.topic, planned.partition), 0) if planned else 0
-    values: Mapping[str, int | None] = {
-        "duplicate_offsets": measured.get("repeated", 0),
-        "range_start": start,
-        "first_offset": start if first is None else first,
-        "next_offset": start if last is None else last + 1,
-        "range_end": end,
-        "messages": measured.get("messages", 0),
-        "messages_landed": counted if landed.messages else None,
-        "missing_coordinates": measured.get("missing_coordinates", 0),
-        "missing_timestamps": measured.get("missing_timestamps", 0),
-    }
-    return Measurement(place, values, {})
-
-
-def in_range(each: OffsetRange) -> str:
-    """Whether a message lies in a landed range."""
-    return (
-        f"{in_partition((each.topic, each.partition))} AND topic_id = {literal(each.topic_id)} "
-        f"AND offset >= {each.start} AND offset < {each.end}"
-    )
 
 
 def _union(statements: Iterable[str]) -> str:

@@ -19,6 +19,7 @@ from lakehouse.names import silver_name
 from lakehouse.plan.groups import Group
 from lakehouse.plan.records import SchemaVersionRow
 from lakehouse.quality import ddl
+from lakehouse.quality.event_faults import changes, falling, malformed, measurement, place, strays
 from lakehouse.quality.judgement import Measurement
 from lakehouse.quality.losses import lossy_columns
 from lakehouse.quality.version_rows import identity_json, is_from_ddl, table_of
@@ -27,7 +28,6 @@ from lakehouse.quality.version_rows import identity_json, is_from_ddl, table_of
 BREAKING = frozenset({"drop_table", "drop_column", "narrow_type", "change_type", "primary_key"})
 # A change of a table that was there before it.
 _OF_KNOWN_TABLES = frozenset({"ALTER", "RENAME"})
-_NOTED = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +58,14 @@ def measure_events(topic: str, events: Sequence[ddl.SchemaEvent], known: Known) 
     # Where events stand between data events, history begins with the first of them.
     own_topic = not CONNECTORS[known.source.connector].schema_changes_in_data
     counted = {
-        "messages_in_other_partitions": _strays(events),
-        "malformed_records": _malformed(events),
+        "messages_in_other_partitions": strays(events),
+        "malformed_records": malformed(events),
         "unknown_change_types": _unknown_types(events),
         "unknown_key_columns": _of_columns(events, "unknown_keys"),
         "misplaced_columns": _of_columns(events, "misplaced"),
         "columns_differing_by_case": _case_twins(events),
         "tables_sharing_a_name": _shared_names(events, known),
-        "positions_going_back": _falling(events),
+        "positions_going_back": falling(events),
         "changes_during_snapshots": _during_snapshots(events, known),
         "breaking_changes": _breaking(mine, known.recorded),
         "lossy_columns": _lossy(mine, known),
@@ -73,40 +73,23 @@ def measure_events(topic: str, events: Sequence[ddl.SchemaEvent], known: Known) 
     if own_topic:
         counted["missing_offsets"] = _gaps(events)
         counted["changes_of_unknown_tables"] = _of_unknown_tables(events, mine)
-    found = {name: list(dict.fromkeys(notes)) for name, notes in counted.items()}
-    return Measurement(
-        topic,
-        {name: len(notes) for name, notes in found.items()},
-        {name: "; ".join(notes[:_NOTED]) for name, notes in found.items() if notes},
-    )
-
-
-def _strays(events: Iterable[ddl.SchemaEvent]) -> Iterator[str]:
-    for event in events:
-        if event.message.partition != 0:
-            yield _at(event)
-
-
-def _malformed(events: Iterable[ddl.SchemaEvent]) -> Iterator[str]:
-    for event in events:
-        if event.problem:
-            yield f"{_at(event)}: {event.problem}"
+    return measurement(topic, counted)
 
 
 def _unknown_types(events: Iterable[ddl.SchemaEvent]) -> Iterator[str]:
-    for event, change in _changes(events):
+    for event, change in changes(events):
         if change.kind not in TABLE_CHANGE_TYPES:
-            yield f"{_at(event)}: {change.kind}"
+            yield f"{place(event)}: {change.kind}"
 
 
 def _of_columns(events: Iterable[ddl.SchemaEvent], names: str) -> Iterator[str]:
-    for event, change in _changes(events):
+    for event, change in changes(events):
         for name in getattr(change, names):
-            yield f"{_at(event)}: {change.identity.full_name}.{name}"
+            yield f"{place(event)}: {change.identity.full_name}.{name}"
 
 
 def _case_twins(events: Iterable[ddl.SchemaEvent]) -> Iterator[str]:
-    for _, change in _changes(events):
+    for _, change in changes(events):
         uses = Counter(column.name.lower() for column in change.columns)
         for column in change.columns:
             if uses[column.name.lower()] > 1:
@@ -115,7 +98,7 @@ def _case_twins(events: Iterable[ddl.SchemaEvent]) -> Iterator[str]:
 
 def _shared_names(events: Iterable[ddl.SchemaEvent], known: Known) -> Iterator[str]:
     """Tables of the events whose name another table has, unless the TOML file names one of them."""
-    told = {change.identity for _, change in _changes(events) if change.columns}
+    told = {change.identity for _, change in changes(events) if change.columns}
     named = known.source.configured_names()
     tables = {table_of(row) for row in known.recorded if is_from_ddl(row)} | told
     free = [table for table in tables if table not in named]
@@ -123,13 +106,6 @@ def _shared_names(events: Iterable[ddl.SchemaEvent], known: Known) -> Iterator[s
     for table in sorted(told - named.keys()):
         if uses[name := silver_name(table, known.source.connector)] > 1:
             yield f"{table.full_name} as {name}"
-
-
-def _falling(events: Iterable[ddl.SchemaEvent]) -> Iterator[str]:
-    placed = [event for event in events if event.message.position is not None]
-    for earlier, later in pairwise(placed):
-        if (later.message.position or "") < (earlier.message.position or ""):
-            yield _at(later)
 
 
 def _gaps(events: Iterable[ddl.SchemaEvent]) -> Iterator[str]:
@@ -143,10 +119,10 @@ def _of_unknown_tables(
     events: Iterable[ddl.SchemaEvent], new: Iterable[SchemaVersionRow]
 ) -> Iterator[str]:
     first = {(row.offset, row.identity) for row in new if "create_table" in row.change_kinds}
-    for event, change in _changes(events):
+    for event, change in changes(events):
         is_change = change.kind in _OF_KNOWN_TABLES and not event.message.is_snapshot
         if is_change and (event.message.offset, identity_json(change.identity)) in first:
-            yield f"{_at(event)}: {change.identity.full_name}"
+            yield f"{place(event)}: {change.identity.full_name}"
 
 
 def _during_snapshots(events: Iterable[ddl.SchemaEvent], known: Known) -> Iterator[str]:
@@ -158,10 +134,10 @@ def _during_snapshots(events: Iterable[ddl.SchemaEvent], known: Known) -> Iterat
             names = group.identity.parts(known.source.connector)
             low, high = reads.get(names, (first, last))
             reads[names] = (min(low, first), max(high, last))
-    for event, change in _changes(events):
+    for event, change in changes(events):
         low, high = reads.get(change.identity.parts(known.source.connector), ("", ""))
         if low < (event.message.position or "") < high:
-            yield f"{_at(event)}: {change.identity.full_name}"
+            yield f"{place(event)}: {change.identity.full_name}"
 
 
 def _breaking(
@@ -192,15 +168,3 @@ def _lossy(new: Iterable[SchemaVersionRow], known: Known) -> Iterator[str]:
     lossy = lossy_columns(rows, known.source.name, CONNECTORS[connector])
     for table, columns in lossy.items():
         yield from (f"{table}.{column}" for column in columns)
-
-
-def _changes(
-    events: Iterable[ddl.SchemaEvent],
-) -> Iterator[tuple[ddl.SchemaEvent, ddl.TableChange]]:
-    return ((event, change) for event in events for change in event.changes)
-
-
-def _at(event: ddl.SchemaEvent) -> str:
-    message = event.message
-    place = f"partition {message.partition}, " if message.partition else ""
-    return f"{place}offset {message.offset}"

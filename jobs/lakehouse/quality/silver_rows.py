@@ -8,8 +8,9 @@ the one that is published, and an offset. As text, so that Spark analyses all ta
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from lakehouse.config.rules import read_columns
 from lakehouse.envelope import DELETE, PLACEHOLDER
 from lakehouse.names import quote_ident
 from lakehouse.quality.staged import Target, TopicPartition
@@ -24,11 +25,22 @@ COUNTS = (
     "missing_positions",
     "rows_outside_cut",
     "nulls_in_required",
+    "values_out_of_range",
     "messages",
     "missing_coordinates",
     "missing_timestamps",
+    "future_timestamps",
+    "ancient_timestamps",
+    "large_messages",
 )
+# Masked columns have another type.
+_NUMBERS = frozenset({"int", "bigint", "decimal(20,0)"})
 NO_VERSION = "CAST(NULL AS struct<epoch: bigint, position: string>)"
+
+
+def own_counts(width: int) -> tuple[str, ...]:
+    """The names of the counts of rules that persons wrote."""
+    return tuple(f"own_{number}" for number in range(width))
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +52,8 @@ class Shape:
         version: Of the staged row.
         published: The version that the published row has.
         offset: Kafka offset, for messages alone.
+        own: How many rules of a person the row breaks, for each of a table's rules.
+        width: How many such rules the table with the most has: all statements have one shape.
     """
 
     subject: str
@@ -50,10 +64,14 @@ class Shape:
     version: str = NO_VERSION
     published: str = NO_VERSION
     offset: str = "CAST(NULL AS bigint)"
+    own: tuple[str, ...] = ()
+    width: int = 0
 
     def select(self, relation: str, where: str = "true") -> str:
         """The statement over a relation."""
-        counts = ", ".join(f"bigint({self.counts.get(name, '0')}) {name}" for name in COUNTS)
+        own = dict(zip(own_counts(self.width), self.own, strict=False))
+        named = {**dict.fromkeys((*COUNTS, *own_counts(self.width)), "0"), **self.counts, **own}
+        counts = ", ".join(f"bigint({text}) {name}" for name, text in named.items())
         return (
             f"SELECT {self.subject} subject, bigint({self.h1}) h1, bigint({self.h2}) h2, "
             f"bigint({self.n}) n, {counts}, {self.version} version, "
@@ -69,11 +87,13 @@ class SilverRows:
     Attributes:
         types: Column → Spark type of the staged table.
         full: Whether all rows are judged, or those of the batch.
+        width: How many rules of a person the table with the most has.
     """
 
     target: Target
     types: Mapping[str, str]
     full: bool
+    width: int = 0
 
     @property
     def whole(self) -> tuple[str, ...]:
@@ -150,13 +170,24 @@ class SilverRows:
             "missing_positions": f"int({self._cdc('position')} IS NULL)",
             "rows_outside_cut": f"int(NOT ({self._is_inside(self.target.end)}))",
             "nulls_in_required": _sum(f"{quote_ident(name)} IS NULL" for name in required),
+            "values_out_of_range": _sum(self._range_tests()),
         }
 
     def _judged(self, *, n: str, judged: str) -> Shape:
         counts = {name: f"if({judged}, {count}, 0)" for name, count in self.tests.items()}
         counts["changed_rows"] = f"int({self.is_changed})"
         version = f"if({judged}, {self._version}, NULL)"
-        return self._shape(n=n, counts=counts, version=version)
+        shape = self._shape(n=n, counts=counts, version=version)
+        own = tuple(f"if({judged}, {test}, 0)" for test in self._rule_tests())
+        return replace(shape, own=own)
+
+    def _rule_tests(self) -> Iterable[str]:
+        """One test for each rule of a person; every row breaks one whose columns are not there."""
+        there = {name.lower() for name in self.types}
+        for rule in self.target.rules:
+            is_there = all(name.lower() in there for name in read_columns(rule.violated))
+            # A condition may end in a comment.
+            yield f"int(coalesce({rule.violated}\n, false))" if is_there else "1"
 
     @property
     def _published_versions(self) -> Shape:
@@ -173,7 +204,8 @@ class SilverRows:
         h1, h2 = self._hash("a"), self._hash("b")
         # Rows that stay although they were deleted; in a table without such rows there are none.
         deleted = {"deleted_rows": f"{n} * int({self._cdc('op')} <=> {literal(DELETE)})"}
-        return Shape(self._subject, h1, h2, n, {**deleted, **(counts or {})}, version, published)
+        every = {**deleted, **(counts or {})}
+        return Shape(self._subject, h1, h2, n, every, version, published, width=self.width)
 
     def _hash(self, salt: str) -> str:
         """Half of the 128 bits that name a key; NULL where a part of the key is missing."""
@@ -210,6 +242,15 @@ class SilverRows:
         for name, kind in self.types.items():
             if kind in tests:
                 yield f"coalesce({tests[kind].format(quote_ident(name))}, false)"
+
+    def _range_tests(self) -> Iterable[str]:
+        """One test for each column whose type in the source bounds its numbers."""
+        for name, kind in self.types.items():
+            bounds = self.target.ranges.get(name.lower())
+            if bounds is not None and kind in _NUMBERS:
+                low, high = bounds
+                column = quote_ident(name)
+                yield f"coalesce({column} < {low}BD OR {column} > {high}BD, false)"
 
     def _cdc(self, name: str) -> str:
         return f"{self._coordinates}.{quote_ident(name)}"

@@ -13,12 +13,14 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from lakehouse.config import SourceConfig, TopicRole, topic_role
+from lakehouse.config.rules import OwnRule
 from lakehouse.errors import StepFailed
 from lakehouse.names import TableIdentity, topic_of
 from lakehouse.plan.handover import Excluded, StagedCut, StagedTable, excluded_of
 from lakehouse.plan.offsets import LandedOffsets, OffsetRange
 from lakehouse.plan.progress import Progress
 from lakehouse.plan.records import CutRow, RunRow
+from lakehouse.quality.column_facts import NO_FACTS, ColumnFacts
 
 TopicPartition = tuple[str, int]
 
@@ -31,6 +33,8 @@ class Target:
         start: Topic partition → first offset of the batch.
         end: Topic partition → first offset that the table does not hold.
         is_new: True when no published cut holds the table: every row is a changed row.
+        facts: What its schema versions say.
+        rules: What the TOML file, or a file that it names, expects of its rows.
     """
 
     table: StagedTable
@@ -38,6 +42,13 @@ class Target:
     start: Mapping[TopicPartition, int]
     end: Mapping[TopicPartition, int]
     is_new: bool
+    facts: ColumnFacts = NO_FACTS
+    rules: tuple[OwnRule, ...] = ()
+
+    @property
+    def ranges(self) -> Mapping[str, tuple[int, int]]:
+        """Column in lower case → the least and the greatest number of its type in the source."""
+        return self.facts.ranges
 
     @property
     def silver(self) -> str:
@@ -80,13 +91,19 @@ def staged_cut(row: RunRow) -> StagedCut:
     return cut
 
 
-def targets(source: SourceConfig, cut: StagedCut, base: CutRow | None) -> tuple[Target, ...]:
+def targets(
+    source: SourceConfig,
+    cut: StagedCut,
+    base: CutRow | None,
+    facts: Mapping[tuple[str, ...], ColumnFacts] | None = None,
+) -> tuple[Target, ...]:
     """The changed tables of a staged cut.
 
     Args:
         source: The source.
         cut: The staged cut.
         base: The published cut that it follows; None for the first one.
+        facts: Parts of a source table's name → what its schema versions say.
     """
     published = set(base.tables) if base else set()
     before = base.offsets if base else ""
@@ -98,10 +115,12 @@ def targets(source: SourceConfig, cut: StagedCut, base: CutRow | None) -> tuple[
             start={**dict.fromkeys(end, 0), **_of_table(before, left_before, table, end)},
             end=end,
             is_new=table.silver not in published,
+            facts=(facts or {}).get(identity.parts(source.connector), NO_FACTS),
+            rules=source.table_options(identity).rules,
         )
         for table in cut.tables
         if table.changed
-        for end in [_end(source, cut, table)]
+        for identity, end in [(TableIdentity.of(table.identity), _end(source, cut, table))]
     )
 
 

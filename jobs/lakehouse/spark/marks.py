@@ -18,6 +18,11 @@ from lakehouse.names import sanitised_topic
 from lakehouse.spark.sql import literal
 
 _IS_END = f"status = {literal(END)}"
+_IS_BEGIN = f"status = {literal(BEGIN)}"
+_COUNTS = f"if({_IS_END}, to_json(struct(event_count, array_sort(collections))), NULL)"
+_SUM = (
+    "aggregate(collections, 0L, (sum, c) -> sum + coalesce(try_cast(c.event_count AS bigint), 0))"
+)
 
 
 def load_marks(envelopes: DataFrame) -> DataFrame:
@@ -32,6 +37,7 @@ def load_marks(envelopes: DataFrame) -> DataFrame:
         F.expr("try_variant_get(payload, '$.status', 'string')").alias("status"),
         F.expr("try_variant_get(payload, '$.ts_ms', 'bigint')").alias("ts_ms"),
         F.expr(f"try_variant_get(payload, '$.data_collections', '{kind}')").alias("collections"),
+        F.expr("try_variant_get(payload, '$.event_count', 'string')").alias("event_count"),
     )
     # What cannot be read is no BEGIN: nothing could ever end it.
     known = f"status IN ({literal(BEGIN)}, {literal(END)})"
@@ -46,18 +52,37 @@ def bounds(marks: DataFrame, fresh: DataFrame) -> DataFrame:
         fresh: Events that are not applied yet, with their `transaction`.
 
     Returns:
-        `transaction, order, began_ms, end, ended_at, newest`: `newest` is the place of the last
-        transaction that has fresh events. One before it without END lost it; a BEGIN alone tells
-        nothing, since a connector that starts again may send it again.
+        `transaction, order, began_ms, end, ended_at, newest`, and what its marks say: `marks` (how
+        many), `begin` and `first_end` (offsets), `differing` and `miscounted` (whether ENDs
+        contradict each other, or themselves). `newest` is the place of the last transaction that
+        has fresh events. One before it without END lost it; a BEGIN alone tells nothing, since a
+        connector that starts again may send it again.
     """
     known = marks.groupBy("transaction").agg(
         F.min("offset").alias("order"),
         F.min("ts_ms").alias("began_ms"),
         F.max(F.expr(f"if({_IS_END}, offset, NULL)")).alias("end"),
         F.min(F.expr(f"if({_IS_END}, landed_at, NULL)")).alias("ended_at"),
+        F.count("*").alias("marks"),
+        F.min(F.expr(f"if({_IS_BEGIN}, offset, NULL)")).alias("begin"),
+        F.min(F.expr(f"if({_IS_END}, offset, NULL)")).alias("first_end"),
+        F.expr(f"min({_COUNTS}) <> max({_COUNTS})").alias("differing"),
+        F.max(F.expr(f"{_IS_END} AND event_count <> coalesce({_SUM}, 0)")).alias("miscounted"),
     )
     with_events = known.join(fresh.select("transaction").distinct(), "transaction", "left_semi")
     return known.crossJoin(with_events.agg(F.max("order").alias("newest")))
+
+
+def begun(earlier: DataFrame, topic: str, ends: DataFrame) -> int:
+    """How many of some transactions have their BEGIN in earlier envelopes.
+
+    Args:
+        earlier: What came before the batch.
+        topic: The transaction metadata topic.
+        ends: The transactions, as `transaction`.
+    """
+    begins = load_marks(earlier.where(F.col("topic") == topic)).where(_IS_BEGIN)
+    return begins.join(F.broadcast(ends), "transaction").select("transaction").distinct().count()
 
 
 def expected_events(marks: DataFrame, collections: Iterable[str]) -> DataFrame:

@@ -11,16 +11,17 @@ from dataclasses import dataclass, field
 from functools import partial
 
 import pyspark.sql.functions as F
-from pyspark.sql import Column, DataFrame, Row
+from pyspark.sql import DataFrame, Row
 
 from lakehouse.config import SourceConfig
 from lakehouse.connectors import Connector
 from lakehouse.envelope import READ
 from lakehouse.plan.offsets import LandedOffsets
-from lakehouse.spark.doubts import IS_EVENT, Doubts, look_again
-from lakehouse.spark.marks import bounds, expected_events, ingested, load_marks
+from lakehouse.spark.doubts import IS_EVENT, look_again
+from lakehouse.spark.marks import begun, bounds, expected_events, ingested, load_marks
 from lakehouse.spark.positions import SEPARATOR
 from lakehouse.spark.sql import literal
+from lakehouse.spark.transaction_states import CONDITIONS, judge_transactions, summarise
 
 _FINDINGS_SHOWN = 20
 _IS_READ = f"op = {literal(READ)} AND transaction IS NULL AND reason IS NULL AND NOT control"
@@ -35,12 +36,15 @@ class TransactionCut:
         complete: How many whole transactions of the batch are before it.
         waiting: How many are not.
         findings: Transactions that are applied although their counts never matched.
+        counts: The metrics of the suite `transactions`, as far as transactions tell them; empty
+            where they are not looked at.
     """
 
     ends: Mapping[tuple[str, int], int] = field(default_factory=dict)
     complete: int = 0
     waiting: int = 0
     findings: tuple[str, ...] = ()
+    counts: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,18 +86,19 @@ def cut_transactions(
     topics = ingested(marks, source)
     patience_ms = int(source.transactions.timeout.total_seconds() * 1000)
     judge = partial(
-        _states,
+        judge_transactions,
         bounds(marks, fresh),
         expected_events(marks, topics),
+        tuple(topics),
         around.stream_time_ms - patience_ms,
     )
     states = judge(_events(envelopes), None).localCheckpoint(eager=False)
-    summary = _summary(states)
+    summary = summarise(states)
     if summary["short"]:
         doubts = look_again(envelopes, fresh, marks, around.earlier(), around.landed, topics)
         states = judge(_events(envelopes).unionByName(doubts.events), doubts)
         states = states.localCheckpoint(eager=False)
-        summary = _summary(states)
+        summary = summarise(states)
     first = summary["first"]
     ends = _ends(unjudged, fresh, states, first, connector.commit_fields)
     if first is not None and source.kafka.transactions is not None:
@@ -105,82 +110,25 @@ def cut_transactions(
         int(summary["whole"]),
         int(summary["waiting"]),
         tuple(f"transaction {row['transaction']}: {row['odd']}" for row in found),
+        _metrics(states, summary, source, around),
     )
 
 
-def _summary(states: DataFrame) -> Row:
-    counted = states.agg(
-        F.min(F.when(~F.col("whole"), F.col("order"))).alias("first"),
-        F.count_if(F.col("whole")).alias("whole"),
-        F.count_if(~F.col("whole")).alias("waiting"),
-        F.count_if(F.col("short")).alias("short"),
-        F.count_if(F.col("odd").isNotNull()).alias("odd"),
-    )
-    return counted.collect()[0]
+def _metrics(
+    states: DataFrame, summary: Row, source: SourceConfig, around: Surroundings
+) -> dict[str, int]:
+    """The sums over the batch's transactions; an END may come again whose BEGIN landed long ago."""
+    counts = {name: int(summary[name] or 0) for name in ("marks", *CONDITIONS)}
+    topic = source.kafka.transactions
+    if counts["ends_without_begin"] and topic is not None:
+        alone = states.where(CONDITIONS["ends_without_begin"]).select("transaction")
+        counts["ends_without_begin"] -= begun(around.earlier(), topic, alone)
+    return counts
 
 
 def _events(envelopes: DataFrame) -> DataFrame:
     """What tells the change events of transactions apart."""
     return envelopes.where(IS_EVENT).select("transaction", "collection", "total_order")
-
-
-def _states(
-    known: DataFrame,
-    expected: DataFrame,
-    deadline_ms: int,
-    events: DataFrame,
-    doubts: Doubts | None,
-) -> DataFrame:
-    """Each transaction of the batch: `transaction, order, whole, odd, short`.
-
-    Args:
-        known: The transactions, with their bounds.
-        expected: What their ENDs count.
-        deadline_ms: What began before it waits no longer, in milliseconds since the epoch.
-        events: What has landed of the transactions, at a second look also earlier.
-        doubts: What the second look knows; None at the first one.
-    """
-    landed = events.groupBy("transaction", "collection").agg(
-        F.countDistinct("total_order").alias("landed")
-    )
-    short = (
-        expected.join(landed, ["transaction", "collection"], "left")
-        .join(known.select("transaction", "order", "ended_at"), "transaction", "inner")
-        .where(F.coalesce("landed", F.lit(0)) < F.col("expected"))
-        .groupBy("transaction")
-        .agg(F.min(_is_overtaken(doubts)).alias("overtaken"))
-    )
-    ended, is_short = F.col("end").isNotNull(), F.col("overtaken").isNotNull()
-    odd = (
-        F.when(~ended & (F.col("order") < F.col("newest")), "END was lost")
-        .when(F.col("overtaken"), "fewer events landed than END counts, and later ones did")
-        .when(
-            (~ended | is_short) & (F.col("began_ms") < deadline_ms), "not whole after the timeout"
-        )
-    )
-    return known.join(short, "transaction", "left").select(
-        "transaction",
-        "order",
-        odd.alias("odd"),
-        ((ended & ~is_short) | odd.isNotNull()).alias("whole"),
-        is_short.alias("short"),
-    )
-
-
-def _is_overtaken(doubts: Doubts | None) -> Column:
-    """Whether what is missing of a transaction can never come."""
-    if doubts is None or not doubts.behind:
-        return F.lit(False)
-    entries = ", ".join(
-        f"{literal(collection)}, named_struct('lowest', {lowest}L, 'highest', {highest}L)"
-        for collection, (lowest, highest) in doubts.behind.items()
-    )
-    behind = F.expr(f"element_at(map({entries}), collection)")
-    everywhere, anywhere = (
-        F.coalesce(behind.getField(name), F.lit(-1)) for name in ("lowest", "highest")
-    )
-    is_old = F.col("ended_at") < F.lit(doubts.newest_landing)
-    return (everywhere > F.col("order")) | ((anywhere > F.col("order")) & is_old)
 
 
 def _ends(

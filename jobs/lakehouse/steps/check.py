@@ -1,7 +1,7 @@
 """Step `check`: which schemas landed, what changed in them, and which tables have to wait.
 
 In: bronze from the newest published cut on. Out: new rows of `quality.schema_versions`, from data
-events and from the schema change topic, results of the suite `schema_changes`, and in the step's
+events and from the schema change topic, results of the suites that judge schemas, and in the step's
 detail the verdict of each table: evolve, or hold from an offset on. It changes no table.
 """
 
@@ -12,7 +12,6 @@ from collections.abc import Iterable, Sequence
 import pyspark.sql.functions as F
 from pyspark.sql import Column, DataFrame
 
-from expectations import SUITES
 from lakehouse.config import TopicRole
 from lakehouse.connectors import CONNECTORS, Connector
 from lakehouse.errors import StepFailed
@@ -27,11 +26,10 @@ from lakehouse.plan.table_names import table_names
 from lakehouse.quality import ddl
 from lakehouse.quality.crosscheck import differences
 from lakehouse.quality.engine import preload
-from lakehouse.quality.judgement import Judgement, judge, verdict_of
+from lakehouse.quality.judgement import Finding, verdict_of
 from lakehouse.quality.judging import judge_versions
 from lakehouse.quality.results import Try, result_rows
 from lakehouse.quality.samples import schema_change_samples
-from lakehouse.quality.schema_metrics import Known, measure_events
 from lakehouse.quality.statements import as_renamed, incarnations, told
 from lakehouse.quality.unseen import unseen_tables
 from lakehouse.quality.version_rows import (
@@ -49,6 +47,7 @@ from lakehouse.spark.profile import load_schemas, profile
 from lakehouse.spark.session import tune
 from lakehouse.spark.since import since_cut
 from lakehouse.steps.context import Json, StepContext, StepOutcome
+from lakehouse.steps.schema_suites import judge_schemas
 
 MAX_SCHEMA_MESSAGES = 100_000
 
@@ -64,22 +63,12 @@ def run(context: StepContext) -> StepOutcome:
     landed = _read(context)
     rows = (*data_rows(context.source, context.run_id, landed), *landed.told)
     context.ledger.append(SCHEMA_VERSIONS, rows)
-    judgement = judge(
-        SUITES["schema_changes"],
-        [
-            measure_events(
-                topic,
-                [event for event in landed.events if event.message.topic == topic],
-                Known(context.source, landed.recorded, rows, landed.groups),
-            )
-            for topic in sorted({event.message.topic for event in landed.events})
-        ],
-    )
+    findings = judge_schemas(context, landed, rows)
     of = Try(context.source.name, context.run_id, context.run_started, "")
     samples = schema_change_samples(landed.events)
-    context.ledger.append(RESULTS, result_rows(of, judgement.findings, landed.now, samples))
+    context.ledger.append(RESULTS, result_rows(of, findings, landed.now, samples))
     unseen = unseen_tables(context.source, (*landed.recorded, *rows))
-    return _outcome(landed, rows, judgement, unseen)
+    return _outcome(landed, rows, findings, unseen)
 
 
 def _read(context: StepContext) -> LandedSchemas:
@@ -185,7 +174,7 @@ def _is_schema_change(connector: Connector) -> Column:
 def _outcome(
     landed: LandedSchemas,
     rows: Sequence[SchemaVersionRow],
-    judgement: Judgement,
+    findings: Sequence[Finding],
     unseen: Sequence[str],
 ) -> StepOutcome:
     held = {
@@ -193,8 +182,8 @@ def _outcome(
         for identity, versions in landed.tables.items()
         if versions[-1].verdict == HOLD
     }
-    verdict = verdict_of(judgement.findings)
-    bad = [finding for finding in judgement.findings if not finding.success]
+    verdict = verdict_of(findings)
+    bad = [finding for finding in findings if not finding.success]
     tables = {
         landed.names[identity]: _judged(identity, versions)
         for identity, versions in landed.tables.items()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from lakehouse.config import kafka_properties, select_topics
@@ -12,7 +13,7 @@ from lakehouse.plan.landing import LandingPlan, gone_topics, landing_topics, pla
 from lakehouse.plan.offsets import LandedOffsets
 from lakehouse.spark.archive import Archive, open_archive, refuse_differences, within
 from lakehouse.spark.bronze import Bronze, PartitionCount
-from lakehouse.spark.kafka import read_messages, read_topics
+from lakehouse.spark.kafka import read_messages, read_topic_configs, read_topics
 from lakehouse.spark.land import Landed, Landing, land
 from lakehouse.spark.session import tune
 from lakehouse.steps.context import Json, StepContext, StepOutcome
@@ -54,7 +55,18 @@ def _land_kafka(context: StepContext) -> StepOutcome:
         attempt=context.attempt,
     )
     landed = land(context.spark, bronze, landing)
-    return _outcome(context, landed, len(topics.bounds), ())
+    outcome = _outcome(context, landed, len(topics.bounds), ())
+    return replace(outcome, detail={**outcome.detail, **_history_settings(context, properties)})
+
+
+def _history_settings(context: StepContext, properties: Mapping[str, str]) -> dict[str, Json]:
+    """How Kafka keeps the connector's schema history, for `check` to judge."""
+    topic = context.source.kafka.schema_history
+    if topic is None:
+        return {}
+    config = read_topic_configs(properties, [topic])[topic]
+    names = ("cleanup.policy", "retention.ms", "retention.bytes")
+    return {"schema_history": {name: config[name] for name in names}}
 
 
 def _land_archive(context: StepContext, folder: Path) -> StepOutcome:

@@ -16,12 +16,15 @@ import structlog
 
 from expectations import SUITES
 from lakehouse.errors import StepFailed
+from lakehouse.plan.handover import StagedCut
 from lakehouse.plan.records import RESULTS, RunRow
+from lakehouse.quality.column_facts import column_facts
 from lakehouse.quality.docs import write_docs
 from lakehouse.quality.engine import preload
 from lakehouse.quality.files import folder_name
 from lakehouse.quality.judgement import Finding, Judgement, Measurement, Verdict, judge, worst
 from lakehouse.quality.metrics import Scope, measure
+from lakehouse.quality.own_suites import judge_own
 from lakehouse.quality.report_files import reports_folder
 from lakehouse.quality.results import Try, result_rows, table_verdicts
 from lakehouse.quality.samples import Samples, find_samples
@@ -36,15 +39,19 @@ class _Validation:
     """What one validation found."""
 
     cut_id: str
-    targets: tuple[Target, ...]
     silver: Judgement
     bronze: Judgement
-    measured: Mapping[str, Measurement]
+    transactions: Judgement
+    own: tuple[Judgement, ...]
     verdicts: Mapping[str, Verdict]
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        return self.silver.findings + self.bronze.findings
+        return tuple(finding for each in self.judgements for finding in each.findings)
+
+    @property
+    def judgements(self) -> tuple[Judgement, ...]:
+        return (self.silver, self.bronze, self.transactions, *self.own)
 
     @property
     def verdict(self) -> Verdict:
@@ -80,11 +87,12 @@ def _validate(context: StepContext, apply: RunRow, scope: Scope) -> StepOutcome:
     cut = staged_cut(apply)
     cuts = [row for row in ledger.cuts(name) if row.state == "published"]
     base = next((row for row in cuts if row.cut_id == cut.base_cut), None)
-    changed = targets(context.source, cut, base)
+    facts = column_facts(ledger.schema_versions(name), context.source, context.run_id)
+    changed = targets(context.source, cut, base, facts)
     landed = landed_ranges(ledger.runs(name), context.run_id, context.run_started)
     silver, bronze = measure(context.spark, name, changed, landed, scope)
     measured = time.monotonic()
-    validation = _judge(cut.cut_id, changed, silver, bronze)
+    validation = _judge(cut.cut_id, changed, silver, bronze, _of_transactions(context, cut))
     judged = time.monotonic()
     samples = find_samples(context.spark, name, changed, landed, validation.findings, scope)
     outcome = _record(context, apply, validation, samples)
@@ -99,20 +107,29 @@ def _validate(context: StepContext, apply: RunRow, scope: Scope) -> StepOutcome:
     return outcome
 
 
+def _of_transactions(context: StepContext, cut: StagedCut) -> tuple[Measurement, ...]:
+    """What apply counted while it looked for whole transactions."""
+    topic = context.source.kafka.transactions
+    return (Measurement(topic, cut.marks, {}),) if topic is not None and cut.marks else ()
+
+
 def _judge(
     cut_id: str,
     changed: Sequence[Target],
     silver: Sequence[Measurement],
     bronze: Sequence[Measurement],
+    transactions: Sequence[Measurement],
 ) -> _Validation:
     of_silver, of_bronze = judge(SUITES["silver"], silver), judge(SUITES["bronze"], bronze)
+    own = judge_own({target.silver: target.rules for target in changed}, silver)
+    of_tables = [*of_silver.findings, *(finding for each in own for finding in each.findings)]
     return _Validation(
         cut_id=cut_id,
-        targets=tuple(changed),
         silver=of_silver,
         bronze=of_bronze,
-        measured={measurement.subject: measurement for measurement in silver},
-        verdicts=table_verdicts(changed, of_silver.findings, of_bronze.findings),
+        transactions=judge(SUITES["transactions"], transactions),
+        own=own,
+        verdicts=table_verdicts(changed, of_tables, of_bronze.findings),
     )
 
 
@@ -125,7 +142,7 @@ def _record(
     context.ledger.append(RESULTS, result_rows(of, validation.findings, now, samples))
     root = reports_folder(context.settings.home, context.source.name)
     key = folder_name(validation.cut_id)
-    write_docs(root / "docs", key, (validation.silver, validation.bronze))
+    write_docs(root / "docs", key, validation.judgements)
     return StepOutcome(
         message=_sentence(validation),
         counts={
@@ -138,6 +155,11 @@ def _record(
             "cut_id": validation.cut_id,
             "report": str(root / key / "index.html"),
             "docs": str(root / "docs" / "index.html"),
+            "not_judged": {
+                table: list(options.not_judged)
+                for table, options in context.source.tables.items()
+                if options.not_judged
+            },
         },
         batch_id=apply.batch_id,
         exit_code=validation.verdict.exit_code,

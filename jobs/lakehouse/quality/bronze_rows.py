@@ -1,0 +1,105 @@
+"""Landed messages as SQL that gives rows of the one shape metrics are aggregated from.
+
+In: the offset ranges of a landing. Out: a `SELECT` for its messages, and the metrics of the suite
+`bronze` from what Spark counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pyspark.sql import Row
+
+from lakehouse.names import bronze_table
+from lakehouse.plan.offsets import OffsetRange
+from lakehouse.quality.judgement import Measurement
+from lakehouse.quality.silver_rows import Shape
+from lakehouse.quality.staged import LandedRanges
+from lakehouse.spark.sql import any_of, in_partition, literal
+from lakehouse.spark.tables import full_name
+
+# Half of what a message may have at most.
+LARGE_BYTES = 8_000_000
+
+
+def bronze_statements(source: str, landed: LandedRanges, width: int) -> tuple[str, ...]:
+    """The messages of the landed ranges, and all that this try landed.
+
+    Args:
+        source: Its name.
+        landed: What this try landed.
+        width: How many rules of persons the statements of tables count.
+    """
+    if not landed.ranges:
+        return ()
+    own = landed_by(landed)
+    read = any_of((own, *map(in_range, landed.ranges)))
+    shape = Shape(
+        subject="concat(coalesce(topic, '?'), '/', coalesce(string(partition), '?'))",
+        h1="offset",
+        h2="0",
+        n="1",
+        counts={
+            "messages": f"int({own})",
+            "missing_coordinates": "int(topic IS NULL OR partition IS NULL OR offset IS NULL "
+            "OR topic_id IS NULL)",
+            "missing_timestamps": "int(timestamp IS NULL)",
+            "future_timestamps": "int(coalesce(timestamp > landed_at + INTERVAL 1 HOUR, false))",
+            "ancient_timestamps": "int(coalesce(timestamp < TIMESTAMP '2000-01-01', false))",
+            "large_messages": f"int(coalesce(octet_length(value) > {LARGE_BYTES}, false))",
+        },
+        offset=f"if({own}, offset, NULL)",
+        width=width,
+    )
+    return (shape.select(full_name(bronze_table(source)), read),)
+
+
+_BRONZE = (
+    "missing_coordinates",
+    "missing_timestamps",
+    "future_timestamps",
+    "ancient_timestamps",
+    "large_messages",
+)
+
+
+def bronze_measurement(
+    place: str, planned: OffsetRange | None, landed: LandedRanges, row: Row | None
+) -> Measurement:
+    """The metrics of one topic partition.
+
+    Args:
+        place: Topic and partition, with a slash between.
+        planned: Its range; None for messages that lie in none.
+        landed: What this try landed.
+        row: What Spark counted; None for nothing.
+    """
+    measured = row.asDict() if row is not None else {}
+    start, end = (planned.start, planned.end) if planned else (0, 0)
+    first, last = measured.get("first_offset"), measured.get("last_offset")
+    counted = landed.messages.get((planned.topic, planned.partition), 0) if planned else 0
+    values: Mapping[str, int | None] = {
+        "duplicate_offsets": measured.get("repeated", 0),
+        "range_start": start,
+        "first_offset": start if first is None else first,
+        "next_offset": start if last is None else last + 1,
+        "range_end": end,
+        "messages": measured.get("messages", 0),
+        "messages_landed": counted if landed.messages else None,
+        **{name: measured.get(name, 0) for name in _BRONZE},
+    }
+    return Measurement(place, values, {})
+
+
+def landed_by(landed: LandedRanges) -> str:
+    """Whether a message was landed by this try of the run, its range right or not."""
+    since = f"timestamp_micros({int(landed.since.timestamp() * 1_000_000)})"
+    return f"run_id = {literal(landed.run_id)} AND landed_at >= {since}"
+
+
+def in_range(each: OffsetRange) -> str:
+    """Whether a message lies in a landed range."""
+    return (
+        f"{in_partition((each.topic, each.partition))} AND topic_id = {literal(each.topic_id)} "
+        f"AND offset >= {each.start} AND offset < {each.end}"
+    )
