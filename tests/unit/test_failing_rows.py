@@ -23,8 +23,8 @@ from lakehouse.spark.sql import messages_query
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 PLACE = ("shop.public.it's", 0, 17)
 # What no single row decides.
-OF_TABLES = {"row_count", "changed_rows", "unresolved_placeholders"}
-OF_PARTITIONS = {"messages", "missing_coordinates"}
+OF_TABLES = {"row_count", "changed_rows", "unresolved_placeholders", "lossy_columns"}
+OF_PARTITIONS = {"messages"}
 
 
 def rows_of(*key: str) -> FailingRows:

@@ -20,6 +20,15 @@ from lakehouse.spark.tables import full_name
 
 # Half of what a message may have at most.
 LARGE_BYTES = 8_000_000
+# Metric → whether a message counts in it.
+TESTS = {
+    "missing_coordinates": "topic IS NULL OR partition IS NULL OR offset IS NULL "
+    "OR topic_id IS NULL",
+    "missing_timestamps": "timestamp IS NULL",
+    "future_timestamps": "timestamp > landed_at + INTERVAL 1 HOUR",
+    "ancient_timestamps": "timestamp < TIMESTAMP '2000-01-01'",
+    "large_messages": f"octet_length(value) > {LARGE_BYTES}",
+}
 
 
 def bronze_statements(source: str, landed: LandedRanges, width: int) -> tuple[str, ...]:
@@ -41,26 +50,12 @@ def bronze_statements(source: str, landed: LandedRanges, width: int) -> tuple[st
         n="1",
         counts={
             "messages": f"int({own})",
-            "missing_coordinates": "int(topic IS NULL OR partition IS NULL OR offset IS NULL "
-            "OR topic_id IS NULL)",
-            "missing_timestamps": "int(timestamp IS NULL)",
-            "future_timestamps": "int(coalesce(timestamp > landed_at + INTERVAL 1 HOUR, false))",
-            "ancient_timestamps": "int(coalesce(timestamp < TIMESTAMP '2000-01-01', false))",
-            "large_messages": f"int(coalesce(octet_length(value) > {LARGE_BYTES}, false))",
+            **{name: f"int(coalesce({test}, false))" for name, test in TESTS.items()},
         },
         offset=f"if({own}, offset, NULL)",
         width=width,
     )
     return (shape.select(full_name(bronze_table(source)), read),)
-
-
-_BRONZE = (
-    "missing_coordinates",
-    "missing_timestamps",
-    "future_timestamps",
-    "ancient_timestamps",
-    "large_messages",
-)
 
 
 def bronze_measurement(
@@ -86,7 +81,7 @@ def bronze_measurement(
         "range_end": end,
         "messages": measured.get("messages", 0),
         "messages_landed": counted if landed.messages else None,
-        **{name: measured.get(name, 0) for name in _BRONZE},
+        **{name: measured.get(name, 0) for name in TESTS},
     }
     return Measurement(place, values, {})
 

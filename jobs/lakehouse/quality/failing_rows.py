@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from lakehouse.names import bronze_table, quote_ident
 from lakehouse.plan.offsets import OffsetRange
-from lakehouse.quality.bronze_rows import in_range, landed_by
+from lakehouse.quality.bronze_rows import TESTS, in_range, landed_by
 from lakehouse.quality.silver_rows import SilverRows
 from lakehouse.quality.staged import LandedRanges
 from lakehouse.spark.sql import all_of, any_of, in_partition
@@ -108,10 +108,10 @@ def failing_messages(
         metric: A metric of the suite `bronze`.
     """
     own, inside = landed_by(landed), in_range(place)
-    outside = {
+    counts = {
         "range_start": f"({own}) AND offset < {place.start}",
         "next_offset": f"({own}) AND offset >= {place.end}",
-        "missing_timestamps": f"(({own}) OR ({inside})) AND timestamp IS NULL",
+        **{name: f"(({own}) OR ({inside})) AND ({test})" for name, test in TESTS.items()},
     }
     mine = in_partition((place.topic, place.partition))
     select = f"SELECT '' key, array({_MESSAGE.format(c='')}) messages FROM "
@@ -122,6 +122,6 @@ def failing_messages(
             f"{select}{bronze} WHERE {counted} GROUP BY topic, partition, offset "
             f"HAVING count(*) > 1 LIMIT {MAX_KEYS}"
         )
-    if metric not in outside:
+    if metric not in counts:
         return None
-    return f"{select}{bronze} WHERE {all_of((mine, outside[metric]))} LIMIT {MAX_KEYS}"
+    return f"{select}{bronze} WHERE {all_of((mine, counts[metric]))} LIMIT {MAX_KEYS}"
