@@ -7,10 +7,13 @@ for each pair of a RENAME TABLE, all with the statement's position.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from lakehouse.quality.ddl import SchemaEvent, TableChange
+
+# A table whose name nothing has any more, though no statement drops it.
+LEFT = "LEFT"
 
 
 def with_swaps(events: Sequence[SchemaEvent]) -> tuple[SchemaEvent, ...]:
@@ -34,11 +37,16 @@ def _swapped(pairs: Iterable[tuple[str, str]]) -> set[str]:
 
 
 def _judged(event: SchemaEvent, swapped: Collection[str]) -> SchemaEvent:
-    return replace(event, changes=tuple(_change(change, swapped) for change in event.changes))
+    changes = (told for change in event.changes for told in _changes(change, swapped))
+    return replace(event, changes=tuple(changes))
 
 
-def _change(change: TableChange, swapped: Collection[str]) -> TableChange:
+def _changes(change: TableChange, swapped: Collection[str]) -> Iterator[TableChange]:
     is_swapped = change.identity.table.lower() in swapped
+    if is_swapped and change.was and change.was.lower() not in swapped:
+        # Nothing has the name any more of what took the table's place.
+        yield TableChange(LEFT, replace(change.identity, table=change.was), (), ())
     if is_swapped or change.was.lower() in swapped:
-        return replace(change, was="", swapped=is_swapped)
-    return change
+        yield replace(change, was="", swapped=is_swapped)
+    else:
+        yield change

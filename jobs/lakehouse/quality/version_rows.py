@@ -11,6 +11,7 @@ import json
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from typing import TypeAlias
 
 from lakehouse.config import SourceConfig
 from lakehouse.names import TableIdentity, silver_name
@@ -18,10 +19,13 @@ from lakehouse.plan.groups import Group
 from lakehouse.plan.masks import masks_of
 from lakehouse.plan.records import DDL, EVOLVE, POLICY, SchemaVersionRow
 from lakehouse.quality import ddl
+from lakehouse.quality.column_lives import placed
 from lakehouse.quality.judging import judge_statement
-from lakehouse.quality.swaps import with_swaps
+from lakehouse.quality.swaps import LEFT, with_swaps
 from lakehouse.quality.versions import Judged, columns_json
 
+# Identity → columns; none after a drop.
+_Tables: TypeAlias = dict[str, tuple[ddl.TableColumn, ...]]
 _WITHHELD = "withheld: the table has masked columns"
 
 
@@ -111,39 +115,53 @@ def ddl_rows(
     now = datetime.now(UTC)
     of_topic = [row for row in recorded if row.is_from_ddl]
     known = {(row.topic, row.partition, row.offset) for row in of_topic}
-    before = {row.identity: ddl.columns_from_json(row.columns) for row in of_topic}
+    before = _tables(of_topic)
     rows: list[SchemaVersionRow] = []
     for event in with_swaps(events):
         at = (event.message.topic, event.message.partition, event.message.offset)
-        changes = (
-            _without_values(change, _masked(source, change.identity, events))
-            for change in event.changes
-        )
-        for change in changes if at not in known else ():
-            identity = identity_json(change.identity)
-            # Snapshots begin by dropping every table, and repeat what is known.
-            if event.message.is_snapshot and not change.columns:
-                continue
-            # Of a name that a statement takes and gives up again there is nothing afterwards.
-            if change.swapped and not change.columns:
-                continue
-            # No table gets the name of one that is there: the statement has put that one aside.
-            is_swapped = change.swapped or (change.was != "" and bool(before.get(identity)))
-            previous = "" if is_swapped else _previous(change, before)
-            earlier = before.pop(previous or identity, None) or None
-            before[identity] = change.columns
-            kinds = ddl.change_kinds(earlier, change.columns)
-            if previous:
-                kinds = ("rename_table", *kinds)
-            if is_swapped and earlier:
-                kinds = ("swap_table", *kinds)
+        for change in event.changes if at not in known else ():
+            public = _without_values(change, _masked(source, change.identity, events))
+            kinds, previous = _fold(event, public, before)
             if kinds:
-                row = _ddl_row(source, run_id, now, event, change, kinds)
+                row = _ddl_row(source, run_id, now, event, public, kinds)
                 # A source snapshot tells what is there already.
                 is_first = kinds == ("create_table",) or event.message.is_snapshot
                 verdict, reason = judge_statement(kinds, source.schema_changes, is_first=is_first)
                 rows.append(replace(row, previous=previous, verdict=verdict, reason=reason))
     return tuple(rows)
+
+
+def _tables(of_topic: Sequence[SchemaVersionRow]) -> _Tables:
+    """The tables as the recorded statements leave them."""
+    tables: _Tables = {}
+    for row in (*(row for row in of_topic if not row.position), *placed(of_topic)):
+        tables.pop(row.previous, None)
+        tables[row.identity] = ddl.columns_from_json(row.columns)
+    return tables
+
+
+def _fold(
+    event: ddl.SchemaEvent, change: ddl.TableChange, before: _Tables
+) -> tuple[tuple[str, ...], str]:
+    """The kinds of one change, none for no version, and the table's identity before a rename."""
+    identity = identity_json(change.identity)
+    # Snapshots begin by dropping every table, and repeat what is known; of a name that a statement
+    # takes and gives up again there is nothing afterwards.
+    if not change.columns and (event.message.is_snapshot or change.swapped):
+        return (), ""
+    if change.kind == LEFT and not before.get(identity):
+        return (), ""
+    # No table gets the name of one that is there: the statement has put that one aside.
+    is_swapped = change.swapped or (change.was != "" and bool(before.get(identity)))
+    previous = "" if is_swapped else _previous(change, before)
+    earlier = before.pop(previous or identity, None) or None
+    before[identity] = change.columns
+    kinds: tuple[str, ...] = ddl.change_kinds(earlier, change.columns)
+    if previous:
+        kinds = ("rename_table", *kinds)
+    if is_swapped and earlier:
+        kinds = ("swap_table", *kinds)
+    return kinds, previous
 
 
 def _previous(change: ddl.TableChange, before: Iterable[str]) -> str:

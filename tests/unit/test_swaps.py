@@ -1,0 +1,92 @@
+"""Tables that one statement puts in the place of others: the messages of MySQL and MariaDB."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+from lakehouse.quality.ddl import SchemaEvent, SchemaMessage, parse_event
+from lakehouse.quality.statements import incarnations
+from lakehouse.quality.version_rows import ddl_rows, table_of
+from tests.unit.test_quality_ddl import ID, NAME, SHOP, column
+
+WIDE = column("name", "VARCHAR", length=20)
+
+
+def sent(offset: int, position: int, ddl: str, table: str, *columns: dict) -> SchemaEvent:
+    """A message about one table; one without columns is not there afterwards."""
+    after = {"primaryKeyColumnNames": ["id"], "columns": list(columns)} if columns else None
+    kind = "CREATE" if ddl.startswith("CREATE") else "ALTER"
+    change = {"type": kind, "id": f'"shop"."{table}"', "table": after}
+    document = json.dumps({"source": {}, "ddl": ddl, "tableChanges": [change]})
+    return parse_event(SchemaMessage("shop", 0, offset, f"{position:010d}", document), "mysql")
+
+
+CREATED = sent(1, 1, "CREATE TABLE orders (…)", "orders", ID, NAME)
+GHOST = sent(2, 2, "CREATE TABLE _orders_gho (…)", "_orders_gho", ID, WIDE)
+ASIDE = sent(3, 3, "RENAME TABLE orders TO _orders_del", "_orders_del", ID, NAME)
+TAKEN = sent(4, 3, "RENAME TABLE _orders_gho TO orders", "orders", ID, WIDE)
+
+
+def told(*events: SchemaEvent) -> list[tuple[str, tuple[str, ...]]]:
+    rows = ddl_rows(SHOP, "run", events, ())
+    return [(table_of(row).table, row.change_kinds) for row in rows]
+
+
+def test_an_online_schema_change_is_one_of_the_table_whose_place_is_taken():
+    assert told(CREATED, GHOST, ASIDE, TAKEN)[2:] == [
+        ("_orders_del", ("create_table",)),
+        ("_orders_gho", ("drop_table",)),
+        ("orders", ("swap_table", "widen_type")),
+    ]
+    lives = incarnations(ddl_rows(SHOP, "run", (CREATED, GHOST, ASIDE, TAKEN), ()), "mysql")
+    assert set(lives.ends) == {("shop", "_orders_gho")}
+
+
+def test_it_is_one_too_where_the_connector_captures_the_table_alone():
+    assert told(CREATED, TAKEN)[1:] == [("orders", ("swap_table", "widen_type"))]
+
+
+def test_the_same_renames_one_after_the_other_move_the_rows():
+    taken_later = sent(4, 4, "RENAME TABLE _orders_gho TO orders", "orders", ID, WIDE)
+
+    assert told(CREATED, GHOST, ASIDE, taken_later)[2:] == [
+        ("_orders_del", ("rename_table",)),
+        ("orders", ("rename_table",)),
+    ]
+
+
+def test_two_tables_that_exchange_their_names_go_on_under_them():
+    other = sent(2, 2, "CREATE TABLE other (…)", "other", ID, WIDE)
+    exchange = (
+        sent(3, 3, "RENAME TABLE orders TO x", "x"),
+        sent(4, 3, "RENAME TABLE other TO orders", "orders", ID, WIDE),
+        sent(5, 3, "RENAME TABLE x TO other", "other", ID, NAME),
+    )
+
+    assert told(CREATED, other, *exchange)[2:] == [
+        ("orders", ("swap_table", "widen_type")),
+        ("other", ("swap_table", "narrow_type")),
+    ]
+
+
+def test_a_name_that_a_table_has_left_is_free_in_later_runs_too():
+    away = sent(3, 3, "RENAME TABLE orders TO sales", "sales", ID, NAME)
+    back = sent(4, 4, "RENAME TABLE _orders_gho TO orders", "orders", ID, WIDE)
+    rows = ddl_rows(SHOP, "run", (CREATED, GHOST, away), ())
+
+    (taken,) = ddl_rows(SHOP, "later", (back,), rows)
+    (created,) = ddl_rows(SHOP, "later", (sent(5, 5, "CREATE TABLE orders", "orders", ID),), rows)
+
+    assert taken.change_kinds == ("rename_table",)
+    assert created.change_kinds == ("create_table",)
+
+
+def test_a_decision_about_a_statement_changes_nothing_of_what_came_after_it():
+    wider = sent(2, 2, "ALTER TABLE orders …", "orders", ID, WIDE)
+    rows = ddl_rows(SHOP, "run", (CREATED, wider), ())
+    again = sent(3, 3, "ALTER TABLE orders …", "orders", ID, WIDE, column("age"))
+
+    (row,) = ddl_rows(SHOP, "later", (again,), (*rows, replace(rows[0], decision="ann")))
+
+    assert row.change_kinds == ("add_column",)
