@@ -68,5 +68,8 @@ def test_lossy_columns_are_told_by_the_run_that_brought_a_version() -> None:
     assert told.startswith("born (zero dates arrive as")
     assert column_facts(rows, SHOP, "later")[ORDERS].lossy == ()
 
+    masked = replace(rows[0], columns=rows[0].columns.replace('"doc": ""', '"doc": "masked: hash"'))
+    assert column_facts([masked], SHOP, "run")[ORDERS].lossy == ()
+
     again = replace(rows[0], run_id="later", fingerprint="8")
     assert column_facts([*rows, again], SHOP, "later")[ORDERS].lossy == (told,)

@@ -15,6 +15,9 @@ from lakehouse.connectors import Connector
 from lakehouse.plan.masks import MASKED
 from lakehouse.plan.row_schema import DECLARED, PROVEN
 
+# What a loss that a person asked for is known from.
+MASK = "the mask in the TOML file"
+
 
 class LossClass(StrEnum):
     """What silver keeps of a column's values, the best first."""
@@ -97,7 +100,7 @@ def loss_of(column: ColumnFacts, connector: Connector) -> Loss:
         connector: What its messages are known to lose.
     """
     if column.doc.startswith(MASKED):
-        return Loss(column.name, LossClass.LOSSY, column.doc, "the mask in the TOML file")
+        return Loss(column.name, LossClass.LOSSY, column.doc, MASK)
     found = [*_of_type(column), *_of_connector(column, connector)]
     worst = max((loss for loss, _ in found), key=list(LossClass).index, default=LossClass.EXACT)
     reasons = dict.fromkeys(reason for loss, reason in found if loss is worst)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 
 from lakehouse.connectors import Connector
 from lakehouse.names import silver_namespace
-from lakehouse.plan.losses import ColumnFacts, Loss, LossClass, loss_of, worst_of
+from lakehouse.plan.losses import MASK, ColumnFacts, Loss, LossClass, loss_of, worst_of
 from lakehouse.plan.records import SchemaVersionRow
 from lakehouse.quality.versions import FOLLOWED
 
@@ -45,9 +45,13 @@ def column_losses(
 def lossy_columns(
     rows: Iterable[SchemaVersionRow], source: str, connector: Connector
 ) -> dict[str, list[str]]:
-    """Silver table, namespace included → its lossy columns, each with the reason."""
+    """Silver table, namespace included → its lossy columns, each with the reason; no masked one."""
     return {
-        table: [f"{c.name} ({c.reason})" for c in columns if c.loss is LossClass.LOSSY]
+        table: [
+            f"{c.name} ({c.reason})"
+            for c in columns
+            if c.loss is LossClass.LOSSY and c.fact != MASK
+        ]
         for table, columns in column_losses(rows, source, connector).items()
     }
 
