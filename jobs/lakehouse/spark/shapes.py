@@ -16,20 +16,32 @@ from lakehouse.spark.sql import any_of, literal
 _NUMBER = r"BIGINT|DOUBLE|DECIMAL\(\d+,\d+\)"
 # Kafka Connect writes what is no JSON number as text.
 _NOT_FINITE = ("NaN", "Infinity", "-Infinity")
-_ANY = r"[^<>]+|(?:ARRAY|OBJECT)<.*>"
+# Arrays and objects in each other; Kafka Connect's types of columns need no more.
+_DEPTH = 6
+# A name that is none of letters and digits is quoted, and may hold anything.
+_PLAIN = r"[^<>`]++|`(?:[^`]++|``)*+`"
+
+
+def _nested(depth: int) -> str:
+    """The types of members, up to the bracket that ends them."""
+    return f"(?:{_PLAIN}|<{_nested(depth - 1)}>)*+" if depth else f"(?:{_PLAIN})*+"
+
+
+_ARRAY, _OBJECT = (f"{name}<{_nested(_DEPTH - 1)}>" for name in ("ARRAY", "OBJECT"))
+_ANY = rf"{_NUMBER}|STRING|BOOLEAN|{_ARRAY}|{_OBJECT}"
 _OF_KIND: Mapping[Kind, str] = {
     Kind.NARROW: "BIGINT",
     Kind.UNSIGNED: f"{_NUMBER}|STRING",
     Kind.BASE64: "STRING",
     Kind.DECIMAL: "STRING",
-    Kind.VARIABLE_DECIMAL: "OBJECT<.*>",
+    Kind.VARIABLE_DECIMAL: _OBJECT,
     Kind.DAYS: "BIGINT",
     Kind.MILLIS: "BIGINT",
     Kind.MICROS: "BIGINT",
     Kind.ZONED: "STRING",
-    Kind.ARRAY: "ARRAY<.*>",
-    Kind.MAP: "OBJECT<.*>",
-    Kind.STRUCT: "OBJECT<.*>",
+    Kind.ARRAY: _ARRAY,
+    Kind.MAP: _OBJECT,
+    Kind.STRUCT: _OBJECT,
 }
 _OF_TYPE: Mapping[str, str] = {
     "int": "BIGINT",
