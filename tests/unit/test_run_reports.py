@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from html import escape
 from pathlib import Path
 from typing import Any, Never
 
 import pytest
 
 from lakehouse.config import Settings, parse_source
+from lakehouse.plan.handover import StagedCut
 from lakehouse.plan.records import CUTS, RUNS, STEPS, CutRow, RunRow, Step
+from lakehouse.quality.report_files import write_report
+from lakehouse.quality.run_report import run_report
 from lakehouse.spark.ledger import Ledger
 from lakehouse.steps.context import StepContext
 from lakehouse.steps.runner import execute
@@ -100,3 +105,17 @@ def test_pages_that_cannot_be_written_fail_no_step(ledger: Ledger) -> None:
     assert "no such archive" in outcome.message
     (row,) = ledger.runs("shop")
     assert row.status == "failed"
+
+
+def test_what_apply_found_is_in_the_report_and_harms_nothing() -> None:
+    told = ("silver_shop.public__orders: 1 rows were not read", "<script>alert(1)</script>")
+    cut = StagedCut("b", 1, "00000001", "", "", "", 0, (), {}, findings=told)
+    applied = replace(succeeded("apply", 2), detail=json.dumps(cut.to_detail()))
+    report = run_report((succeeded("land", 0), succeeded("check", 1), applied), ())
+
+    page = write_report(Settings.from_environment().home, report).read_text(encoding="utf-8")
+
+    assert report.notes == told
+    assert told[0] in page
+    assert told[1] not in page
+    assert escape(told[1]) in page

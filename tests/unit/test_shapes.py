@@ -16,7 +16,7 @@ MASKED = ValueType(Kind.HASHED, "string", element=STRING)
 
 
 def columns(**types: ValueType) -> list[Column]:
-    return [Column(name, type, optional=True, doc="") for name, type in types.items()]
+    return [Column(name, of, optional=True, doc="") for name, of in types.items()]
 
 
 def is_fitting(text: str, found: list[Column], withheld: tuple[str, ...] = ()) -> bool:
@@ -40,7 +40,7 @@ def is_fitting(text: str, found: list[Column], withheld: tuple[str, ...] = ()) -
         ("OBJECT<a: OBJECT<x: BIGINT>, b: OBJECT<y: BIGINT>, v: STRING>", False),
     ],
 )
-def test_a_column_that_nothing_may_see_hides_no_other(text: str, expected: bool) -> None:
+def test_a_column_that_nothing_may_see_hides_no_other(text: str, *, expected: bool) -> None:
     assert is_fitting(text, columns(a=MASKED, v=STRING)) is expected
     assert is_fitting(text, columns(v=STRING), withheld=("a",)) is expected
 

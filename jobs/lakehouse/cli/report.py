@@ -87,6 +87,8 @@ def _print_report(report: Report) -> None:
         ("step", "status", "seconds", "outcome"),
         ((s.step, s.status, f"{s.seconds:.1f}", shown(s.message)) for s in report.steps),
     )
+    for note in report.notes:
+        typer.echo(f"finding: {shown(note)}")
     if report.not_validated:
         typer.echo(f"\nnot validated: {shown(', '.join(report.not_validated))}")
     _print_part(

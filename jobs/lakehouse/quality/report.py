@@ -77,6 +77,7 @@ class Report:
         verdict: The worst of all; `error` where a step failed.
         message: The outcome in one sentence.
         validated_at: When it was validated, else when its last step ended.
+        notes: What apply found that a person should know, in sentences.
         not_validated: The tables whose rows nothing was said about, though they were meant to be.
         conservation: The law's counts, summed over topic partitions.
     """
@@ -89,6 +90,7 @@ class Report:
     message: str
     validated_at: str
     steps: tuple[ReportStep, ...] = ()
+    notes: tuple[str, ...] = ()
     tables: tuple[ReportTable, ...] = ()
     not_validated: tuple[str, ...] = ()
     findings: tuple[ReportFinding, ...] = ()

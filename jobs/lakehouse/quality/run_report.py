@@ -62,6 +62,7 @@ def run_report(
         message=message,
         validated_at=utc_text((validated or last).ended_at),
         steps=tuple(map(_step, steps)),
+        notes=staged.findings if staged else (),
         tables=_tables(judged.get("verdicts", {}), staged, findings),
         not_validated=_not_validated(steps, staged, published) if not judged else (),
         findings=findings,
