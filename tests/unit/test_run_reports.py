@@ -15,6 +15,7 @@ import pytest
 from lakehouse.config import Settings, parse_source
 from lakehouse.plan.handover import StagedCut
 from lakehouse.plan.records import CUTS, RUNS, STEPS, CutRow, RunRow, Step
+from lakehouse.quality.engine import preload
 from lakehouse.quality.report_files import write_report
 from lakehouse.quality.run_report import run_report
 from lakehouse.spark.ledger import Ledger
@@ -23,6 +24,12 @@ from lakehouse.steps.runner import execute
 
 BEGUN = datetime(2026, 1, 1, tzinfo=UTC)
 ORDERS = "silver_shop.public__orders"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def judge_is_there() -> None:
+    """A step imports it beside its work, where warnings of the import are errors of a test."""
+    preload().join()
 
 
 class BrokenLedger(Ledger):
