@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from expectations import SUITES
+from lakehouse.plan.records import RESULTS
 from lakehouse.spark.bronze import Bronze
 from tests.support.archives import bronze_messages, capture_cases, read_archive, write_archive
 from tests.support.capture_runs import Case, wanted
@@ -57,6 +59,29 @@ def ends_in_the_expected_rows(case: Case) -> None:
     assert case.quarantined() == places, case.capture.name
     tables = expected.get("tables_excluding_open_transactions", expected["tables"])
     assert case.rows(tables) == wanted(case.capture.name, tables), case.capture.name
+
+
+HISTORIES = (
+    ("db2", "ddl_drop_recreate_rename"),
+    ("oracle", "ddl_add_drop_rename_widen"),
+    ("sqlserver", "ddl_add_drop_rename_widen"),
+)
+
+
+def test_the_recorded_schema_histories_say_what_the_other_topics_say(open_case):
+    two_at_a_time(lambda case: has_a_whole_history(open_case(*case, "_hist")), HISTORIES)
+
+
+def has_a_whole_history(case: Case) -> None:
+    outcomes = case.runs.steps(case.capture.folder, ("land", "check"))
+    assert outcomes["check"].status == "succeeded", outcomes["check"].message
+    results = case.runs.ledger.rows(RESULTS, source=case.source.name)
+    found = {row.expectation: row.success for row in results if row.suite == "schema_history"}
+    # Nobody asked Kafka how it keeps the topic.
+    asked = {"no_compaction", "no_retention_limits"}
+    assert found == {
+        rule.name: True for rule in SUITES["schema_history"].rules if rule.name not in asked
+    }
 
 
 def two_at_a_time(run: Callable[[tuple[str, str]], None], cases: Iterable[tuple[str, str]]) -> None:
