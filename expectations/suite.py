@@ -14,10 +14,15 @@ from enum import StrEnum
 
 
 class Severity(StrEnum):
-    """What a failure does: `critical` keeps the table unpublished, `warning` is shown."""
+    """What a failure does.
+
+    `critical` keeps the table unpublished, `warning` makes the run end with warnings, `info` is
+    shown: what is so, and need not be mended.
+    """
 
     CRITICAL = "critical"
     WARNING = "warning"
+    INFO = "info"
 
 
 @dataclass(frozen=True, slots=True)

@@ -164,7 +164,7 @@ def _message(row: QuarantineRow) -> dict[str, str | int]:
 
 def _passed(report: Report, table: str) -> tuple[str, str]:
     mine = [finding for finding in report.findings if finding.subject == table]
-    passed = sum(finding.success for finding in mine)
+    passed = sum(finding.counts_as_passed for finding in mine)
     return str(passed), str(len(mine) - passed)
 
 

@@ -39,6 +39,11 @@ class Verdict(StrEnum):
         return {"passed": 0, "no data": 0, "warning": 1, "failed": 2, "error": 2}[self.value]
 
 
+_MEANING = {
+    Severity.CRITICAL: Verdict.FAILED,
+    Severity.WARNING: Verdict.WARNING,
+    Severity.INFO: Verdict.PASSED,
+}
 _ORDER = (Verdict.NO_DATA, Verdict.PASSED, Verdict.WARNING, Verdict.FAILED, Verdict.ERROR)
 
 
@@ -75,8 +80,7 @@ class Finding:
             return Verdict.PASSED
         if self.problem:
             return Verdict.ERROR
-        critical = self.rule.severity is Severity.CRITICAL
-        return Verdict.FAILED if critical else Verdict.WARNING
+        return _MEANING[self.rule.severity]
 
 
 @dataclass(frozen=True, slots=True)

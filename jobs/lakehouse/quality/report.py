@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from expectations import Severity
 from lakehouse.quality.files import folder_name
 from lakehouse.quality.judgement import Verdict
 
 Place = tuple[str, int, int]
+_SEVERITIES = tuple(map(str, Severity))
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,11 @@ class ReportFinding:
     samples: tuple[Sample, ...] = ()
 
     @property
+    def counts_as_passed(self) -> bool:
+        """Whether nothing is to be mended."""
+        return self.success or self.severity == Severity.INFO
+
+    @property
     def messages(self) -> tuple[Place, ...]:
         """The messages of all samples."""
         return tuple(place for sample in self.samples for place in sample.messages)
@@ -105,7 +112,7 @@ class Report:
     def failed(self) -> tuple[ReportFinding, ...]:
         """What did not pass, the critical first."""
         bad = [finding for finding in self.findings if not finding.success]
-        return tuple(sorted(bad, key=lambda f: (f.severity != "critical", f.suite, f.subject)))
+        return tuple(sorted(bad, key=lambda f: (_SEVERITIES.index(f.severity), f.suite, f.subject)))
 
     @property
     def verdicts(self) -> dict[str, str]:
@@ -117,8 +124,8 @@ def passed_by_suite(findings: Sequence[ReportFinding]) -> dict[str, tuple[int, i
     """Suite → how many expectations passed and how many did not."""
     return {
         suite: (
-            sum(f.success for f in findings if f.suite == suite),
-            sum(not f.success for f in findings if f.suite == suite),
+            sum(f.counts_as_passed for f in findings if f.suite == suite),
+            sum(not f.counts_as_passed for f in findings if f.suite == suite),
         )
         for suite in sorted({finding.suite for finding in findings})
     }

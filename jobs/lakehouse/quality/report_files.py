@@ -58,8 +58,8 @@ def write_report(home: Path, report: Report) -> Path:
         "verdict": report.verdict,
         "message": report.message,
         "validated_at": report.validated_at,
-        "passed": sum(finding.success for finding in report.findings),
-        "failed": len(report.failed),
+        "passed": sum(finding.counts_as_passed for finding in report.findings),
+        "failed": sum(not finding.counts_as_passed for finding in report.findings),
     }
     write_text(folder / "summary.json", json.dumps(summary, sort_keys=True) + "\n")
     entries = _entries(root)

@@ -26,7 +26,7 @@ from lakehouse.plan.table_names import table_names
 from lakehouse.quality import ddl
 from lakehouse.quality.crosscheck import differences
 from lakehouse.quality.engine import preload
-from lakehouse.quality.judgement import Finding, verdict_of
+from lakehouse.quality.judgement import Finding, Verdict, verdict_of
 from lakehouse.quality.judging import judge_versions
 from lakehouse.quality.results import Try, result_rows
 from lakehouse.quality.samples import schema_change_samples
@@ -183,7 +183,7 @@ def _outcome(
         if versions[-1].verdict == HOLD
     }
     verdict = verdict_of(findings)
-    bad = [finding for finding in findings if not finding.success]
+    bad = [finding for finding in findings if finding.verdict is not Verdict.PASSED]
     tables = {
         landed.names[identity]: _judged(identity, versions)
         for identity, versions in landed.tables.items()

@@ -50,6 +50,11 @@ class _Validation:
         return tuple(finding for each in self.judgements for finding in each.findings)
 
     @property
+    def bad(self) -> tuple[Finding, ...]:
+        """What a person should mend."""
+        return tuple(each for each in self.findings if each.verdict is not Verdict.PASSED)
+
+    @property
     def judgements(self) -> tuple[Judgement, ...]:
         return (self.silver, self.bronze, self.transactions, *self.own)
 
@@ -146,8 +151,8 @@ def _record(
     return StepOutcome(
         message=_sentence(validation),
         counts={
-            "passed": sum(finding.success for finding in validation.findings),
-            "failed": sum(not finding.success for finding in validation.findings),
+            "passed": len(validation.findings) - len(validation.bad),
+            "failed": len(validation.bad),
         },
         detail={
             "verdict": validation.verdict.value,
@@ -171,10 +176,7 @@ def _sentence(validation: _Validation) -> str:
     tables, findings = len(validation.verdicts), validation.findings
     if validation.verdict is Verdict.NO_DATA:
         return "no data: nothing landed and no table changed"
-    bad = sorted(
-        (finding for finding in findings if not finding.success),
-        key=lambda f: f.rule.severity.value != "critical",
-    )
+    bad = sorted(validation.bad, key=lambda f: f.rule.severity.value != "critical")
     judged = f"{len(findings)} expectations on {tables} changed tables"
     if not bad:
         return f"{judged}: all passed"

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from expectations import Severity
 from lakehouse.plan.conservation import laws_of
 from lakehouse.plan.handover import StagedCut, StagedTable
 from lakehouse.plan.records import ResultRow, RunRow
@@ -56,7 +57,7 @@ class RunFacts:
     @property
     def passed(self) -> int:
         """How many expectations passed."""
-        return sum(row.success for row in self.results)
+        return sum(row.success or row.severity == Severity.INFO for row in self.results)
 
     @property
     def failed(self) -> int:

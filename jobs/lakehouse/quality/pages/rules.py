@@ -59,5 +59,5 @@ def _cell(rule: _Rule, tally: _Tally) -> Cell:
         return Cell("", f"{tally.label}: not judged")
     if not failed:
         return Cell("passed", f"{tally.label}: passed for {judged}")
-    tone = "warning" if tally.severity[rule] == "warning" else "failed"
+    tone = {"critical": "failed", "warning": "warning"}.get(tally.severity[rule], "")
     return Cell(tone, f"{tally.label}: failed for {failed} of {judged}")
