@@ -63,6 +63,7 @@ def test_one_validation_tells_good_subjects_from_bad_ones() -> None:
             measured(suite, subject="a"),
             measured(suite, {"duplicate_keys": 3}, subject="b"),
             measured(suite, {"nulls_in_required": 1}, subject="c"),
+            measured(suite, {"lossy_columns": 2}, subject="d"),
         ],
     )
 
@@ -70,7 +71,11 @@ def test_one_validation_tells_good_subjects_from_bad_ones() -> None:
         "a": Verdict.PASSED,
         "b": Verdict.FAILED,
         "c": Verdict.WARNING,
+        "d": Verdict.PASSED,
     }
+    assert [f.rule.name for f in judgement.findings if f.subject == "d" and not f.success] == [
+        "no_lossy_columns"
+    ]
 
 
 def test_a_metric_that_was_not_measured_is_an_error_and_never_passed() -> None:
