@@ -190,7 +190,7 @@ def _versions(told: Story, table: int, run: int, columns: Columns, change: tuple
             topic=told.topic(table),
             partition=0,
             offset=run * 300,
-            position="",
+            position=f"{run * 300:020}",
             ddl=told.say(ddl) if of else "",
             change_kinds=(kind,),
             columns=json.dumps(columns),

@@ -76,6 +76,19 @@ def test_a_held_table_shows_its_statement_and_the_way_out(page: SourcePage) -> N
     assert [command for command, _ in held.commands] == [approve, f"{approve} --reject"]
 
 
+def test_a_column_that_went_may_be_the_one_that_came(records: SourceRecords) -> None:
+    held = next(row for row in reversed(records.versions) if row.verdict == "hold")
+    columns = json.loads(held.columns)
+    columns[-1]["name"] = "it's new"
+    was = json.loads(held.columns)[-1]["name"]
+    renamed = replace(held, columns=json.dumps(columns), fingerprint="another")
+    rows = [row for row in records.versions if row is not held]
+    (shown,) = source_page(replace(records, versions=(*rows, renamed))).held
+
+    approve = "lakehouse approve --source shop --table shop.orders"
+    assert shown.commands[-1][0] == f"{approve} --rename '{was}=it'\"'\"'s new'"
+
+
 def test_a_table_that_its_suites_refuse_shows_another_way_out(records: SourceRecords) -> None:
     rows = [row for row in records.versions if row.verdict != "hold"]
     (held,) = source_page(replace(records, versions=tuple(rows))).held

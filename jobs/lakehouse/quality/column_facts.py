@@ -15,7 +15,7 @@ from lakehouse.config import SourceConfig
 from lakehouse.connectors import CONNECTORS
 from lakehouse.plan.records import SchemaVersionRow
 from lakehouse.quality.losses import lossy_columns
-from lakehouse.quality.version_rows import is_from_ddl, table_of
+from lakehouse.quality.version_rows import table_of
 
 _LENGTH = re.compile(r"\([0-9, ]*\)|\bzerofill\b")
 
@@ -62,7 +62,7 @@ def column_facts(
                 for columns in lossy_columns(mine, source.name, connector).values()
                 for column in columns
             )
-            if any(row.run_id == run_id and not is_from_ddl(row) for row in mine)
+            if any(row.run_id == run_id and not row.is_from_ddl for row in mine)
             else (),
         )
         for table, mine in by_table.items()
@@ -77,7 +77,7 @@ def _types(rows: Iterable[SchemaVersionRow], source: SourceConfig) -> dict[str, 
         columns = source.table_options(table_of(row)).columns
         declared = {name.lower(): each.type for name, each in columns.items() if each.type}
         for value in json.loads(row.columns):
-            text = value["type"] if is_from_ddl(row) else value.get("source_type")
+            text = value["type"] if row.is_from_ddl else value.get("source_type")
             if text:
                 found[str(value["name"]).lower()] = str(text)
     return found | declared

@@ -17,7 +17,7 @@ from lakehouse.quality import ddl
 from lakehouse.quality.event_faults import changes, falling, malformed, measurement, strays
 from lakehouse.quality.history_records import HistoryMessage, parse_record
 from lakehouse.quality.judgement import Measurement
-from lakehouse.quality.version_rows import is_from_ddl, table_of
+from lakehouse.quality.version_rows import table_of
 
 _FOREVER = "-1"
 # A table, and its columns as far as both topics write them alike; none after a drop.
@@ -88,7 +88,7 @@ def _public(beside: Beside) -> list[Shape]:
     return _each_once(
         (table_of(row).parts(beside.source.connector), _columns(ddl.columns_from_json(row.columns)))
         for row in beside.versions
-        if is_from_ddl(row)
+        if row.is_from_ddl
     )
 
 
@@ -151,7 +151,7 @@ def _captured(beside: Beside) -> dict[tuple[str, ...], SchemaVersionRow | None]:
         group.identity.parts(connector): None for group in beside.groups if group.identity
     }
     return found | {
-        table_of(row).parts(connector): row for row in beside.versions if not is_from_ddl(row)
+        table_of(row).parts(connector): row for row in beside.versions if not row.is_from_ddl
     }
 
 

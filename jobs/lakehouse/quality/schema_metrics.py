@@ -22,7 +22,7 @@ from lakehouse.quality import ddl
 from lakehouse.quality.event_faults import changes, falling, malformed, measurement, place, strays
 from lakehouse.quality.judgement import Measurement
 from lakehouse.quality.losses import lossy_columns
-from lakehouse.quality.version_rows import identity_json, is_from_ddl, table_of
+from lakehouse.quality.version_rows import identity_json, table_of
 
 # After these, values or rows that readers know are gone, or fit no longer.
 BREAKING = frozenset({"drop_table", "drop_column", "narrow_type", "change_type", "primary_key"})
@@ -54,7 +54,7 @@ def measure_events(topic: str, events: Sequence[ddl.SchemaEvent], known: Known) 
         events: The topic's events, in order.
         known: What is known beside them.
     """
-    mine = [row for row in known.new if is_from_ddl(row) and row.topic == topic]
+    mine = [row for row in known.new if row.is_from_ddl and row.topic == topic]
     # Where events stand between data events, history begins with the first of them.
     own_topic = not CONNECTORS[known.source.connector].schema_changes_in_data
     counted = {
@@ -100,7 +100,7 @@ def _shared_names(events: Iterable[ddl.SchemaEvent], known: Known) -> Iterator[s
     """Tables of the events whose name another table has, unless the TOML file names one of them."""
     told = {change.identity for _, change in changes(events) if change.columns}
     named = known.source.configured_names()
-    tables = {table_of(row) for row in known.recorded if is_from_ddl(row)} | told
+    tables = {table_of(row) for row in known.recorded if row.is_from_ddl} | told
     free = [table for table in tables if table not in named]
     uses = Counter(silver_name(table, known.source.connector) for table in free)
     for table in sorted(told - named.keys()):
@@ -143,7 +143,7 @@ def _during_snapshots(events: Iterable[ddl.SchemaEvent], known: Known) -> Iterat
 def _breaking(
     new: Iterable[SchemaVersionRow], recorded: Iterable[SchemaVersionRow]
 ) -> Iterator[str]:
-    before = {row.identity: row for row in recorded if is_from_ddl(row)}
+    before = {row.identity: row for row in recorded if row.is_from_ddl}
     for row in new:
         kinds = [kind for kind in row.change_kinds if kind in BREAKING]
         kinds += [f"NOT NULL of {name}" for name in _now_required(before.get(row.identity), row)]

@@ -53,11 +53,6 @@ class LandedSchemas:
     now: datetime = field(default_factory=lambda: datetime.now(UTC))
 
 
-def is_from_ddl(row: SchemaVersionRow) -> bool:
-    """Whether the row comes from the schema change topic."""
-    return row.is_from_ddl
-
-
 def table_of(row: SchemaVersionRow) -> TableIdentity:
     """The source table of a row."""
     return TableIdentity.of(json.loads(row.identity))

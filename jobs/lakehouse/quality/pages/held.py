@@ -9,13 +9,14 @@ import shlex
 from collections.abc import Mapping, Sequence
 
 from lakehouse.names import format_table, silver_namespace
-from lakehouse.plan.records import HOLD, SchemaVersionRow
+from lakehouse.plan.records import SchemaVersionRow
+from lakehouse.quality import held as quality_held
 from lakehouse.quality.pages.facts import RunFacts
 from lakehouse.quality.pages.history import change_at
-from lakehouse.quality.pages.model import HeldTable
+from lakehouse.quality.pages.model import ColumnChange, HeldTable
 from lakehouse.quality.pages.reading import SourceRecords
 from lakehouse.quality.summary import TableState
-from lakehouse.quality.version_rows import is_from_ddl, table_of
+from lakehouse.quality.version_rows import table_of
 
 
 def held_tables(
@@ -41,11 +42,10 @@ def held_tables(
 
 def _held_versions(records: SourceRecords) -> dict[str, SchemaVersionRow]:
     """Silver table → the version at which it is held: that of its data events, else a statement."""
-    newest = {(row.identity, row.fingerprint): row for row in records.versions}
-    held = [row for row in newest.values() if row.verdict == HOLD]
     namespace = silver_namespace(records.source)
-    ordered = sorted(held, key=is_from_ddl, reverse=True)
-    return {f"{namespace}.{row.table}": row for row in ordered}
+    waiting = quality_held.held_tables(records.versions, records.connector).values()
+    stops = (held.waiting[-1] for held in waiting)
+    return {f"{namespace}.{row.table}": row for row in stops}
 
 
 def _by_change(
@@ -62,6 +62,7 @@ def _by_change(
         for row in records.versions
         if row.identity == version.identity and row.ddl and row.recorded_at <= version.recorded_at
     ]
+    changes = change_at(records.versions, version).versions[0].changes
     return HeldTable(
         silver=f"{silver_namespace(records.source)}.{version.table}",
         identity=identity.full_name,
@@ -70,12 +71,23 @@ def _by_change(
         at=(version.topic, version.partition, version.offset),
         ddl=statements[-1] if statements else "",
         waiting=waiting.get(version.topic, 0),
-        changes=change_at(records.versions, version).versions[0].changes,
+        changes=changes,
         commands=(
             (approve, "silver follows; a column keeps its type where the new one does not fit it"),
             (f"{approve} --reject", "it stays held, whatever the mode"),
+            *_renaming(approve, changes),
         ),
     )
+
+
+def _renaming(approve: str, changes: Sequence[ColumnChange]) -> tuple[tuple[str, str], ...]:
+    """How to say that a column which went is the one that came; only where that may be."""
+    went = [change.column for change in changes if change.sign == "-"]
+    came = [change.column for change in changes if change.sign == "+"]
+    if not went or not came:
+        return ()
+    pair = shlex.quote(f"{went[0]}={came[0]}")
+    return ((f"{approve} --rename {pair}", "the one column is the other under its new name"),)
 
 
 def _refused(source: str, state: TableState) -> HeldTable:

@@ -12,7 +12,7 @@ from lakehouse.names import silver_namespace
 from lakehouse.plan.records import SchemaVersionRow
 from lakehouse.quality.pages.model import ColumnChange, History, VersionLine
 from lakehouse.quality.text import minute_text
-from lakehouse.quality.version_rows import is_from_ddl, table_of
+from lakehouse.quality.version_rows import table_of
 
 VERSIONS_SHOWN = 20
 _CHANGES_SHOWN = 40
@@ -29,7 +29,7 @@ def histories(rows: Iterable[SchemaVersionRow]) -> tuple[History, ...]:
     newest: dict[str, SchemaVersionRow] = {}
     before: dict[tuple[bool, str], _Columns] = {}
     for row in sorted(rows, key=lambda row: (row.recorded_at, row.offset)):
-        teller = is_from_ddl(row)
+        teller = row.is_from_ddl
         columns = _columns(row)
         earlier = before.pop((teller, row.previous or row.identity), None)
         before[(teller, row.identity)] = columns
@@ -53,7 +53,7 @@ def column_changes(before: _Columns, after: _Columns) -> tuple[ColumnChange, ...
 def change_at(rows: Sequence[SchemaVersionRow], held: SchemaVersionRow) -> History:
     """The last versions of one table up to a row, as a history of its own."""
     mine = [r for r in rows if r.identity == held.identity and r.recorded_at <= held.recorded_at]
-    lines = histories(r for r in mine if is_from_ddl(r) == is_from_ddl(held))
+    lines = histories(r for r in mine if r.is_from_ddl == held.is_from_ddl)
     return lines[0]
 
 
@@ -70,7 +70,7 @@ def _line(row: SchemaVersionRow, before: _Columns | None, columns: _Columns) -> 
     changes = column_changes(before, columns) if before is not None else ()
     return VersionLine(
         recorded=minute_text(row.recorded_at),
-        told_by="statement" if is_from_ddl(row) else "data events",
+        told_by="statement" if row.is_from_ddl else "data events",
         place=(row.topic, row.partition, row.offset),
         kinds=row.change_kinds,
         verdict=row.verdict,
