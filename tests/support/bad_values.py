@@ -129,6 +129,12 @@ OTHERS = {
     "zoned_last": _kept(
         "zoned", '"9999-12-31T23:59:59Z"', datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
     ),
+    "zoned_six_digits": _kept(
+        "zoned",
+        '"2024-01-01T10:00:00.123456000Z"',
+        datetime(2024, 1, 1, 10, 0, 0, 123456, tzinfo=UTC),
+    ),
+    "zoned_nine_digits": _bad("zoned", '"2024-01-01T10:00:00.123456789Z"'),
     "zoned_infinity": _bad("zoned", '"infinity"'),
     "zoned_zero_date": _bad("zoned", '"0000-00-00T00:00:00Z"'),
     "zoned_number": _bad("zoned", "1704067200"),

@@ -76,6 +76,8 @@ def _timestamp(micros: str) -> str:
 def _zoned(token: str, _: ValueType) -> str:
     inside = "moment BETWEEN TIMESTAMP'0001-01-01 00:00:00Z' "
     inside += "AND TIMESTAMP'9999-12-31 23:59:59.999999Z'"
+    # A timestamp has six digits; a cast would cut off the others.
+    inside += f" AND NOT {token} RLIKE '[.][0-9]{{6}}[0-9]*[1-9]'"
     return _let("moment", f"try_cast({token} AS timestamp)", f"if({inside}, moment, NULL)")
 
 
