@@ -62,13 +62,16 @@ def tell(source: Source) -> None:
         ("u", None, order(0, "first", PLACEHOLDER)),
         ("u", None, order(0, "second", PLACEHOLDER)),
         ("d", order(1, ""), None),
+        ("u", None, order(3, "before late", PLACEHOLDER)),
     )
     source.send(("u", order(2, "n2"), order(22, "moved", PLACEHOLDER)))
     source.cut()
     pg.redeliver(again, first_without_commit=True)
     source.send(("c", None, order(1, "back")), ("d", order(9, "never seen"), None))
-    late = source.take_last(lambda: source.send(("u", None, order(0, "late", "late big"))))
-    source.send(("u", None, order(0, "after late", PLACEHOLDER)))
+    late = source.take_last(
+        lambda: source.update(order(0, "late", "late big"), order(3, "late", PLACEHOLDER))
+    )
+    source.update(order(0, "after late", PLACEHOLDER), order(3, "after late", PLACEHOLDER))
     source.cut()
     pg.messages.extend(late)
     source.cut()
@@ -112,6 +115,9 @@ def are_as_told(once: list[tuple[object, ...]]) -> None:
         (2, "n2", "big2", 7, "r"),
         (2, None, None, None, "d"),
         (3, "n3", "big3", 7, "r"),
+        (3, "before late", "big3", 7, "u"),
+        (3, "late", "big3", 7, "u"),
+        (3, "after late", "big3", 7, "u"),
         (3, "three", "large", 7, "c"),
         (4, "flagged", "large", 1, "c"),
         (9, None, None, None, "d"),

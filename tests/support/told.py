@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import count
 
 from lakehouse.steps.context import StepOutcome
 from tests.support.debezium import Postgres, Table
@@ -51,4 +53,7 @@ class Source:
         sent = self.pg.messages[before:]
         events = [message for message in sent if '"op"' in str(message)]
         self.pg.messages[before:] = [message for message in sent if message not in events]
-        return [{**event, "partition": 1, "offset": 0} for event in events]
+        offsets: defaultdict[object, Iterator[int]] = defaultdict(count)
+        return [
+            {**event, "partition": 1, "offset": next(offsets[event["topic"]])} for event in events
+        ]

@@ -213,7 +213,7 @@ def test_what_a_person_approved_of_a_statement_is_followed_in_any_mode() -> None
     ]
 
 
-def test_a_version_that_comes_back_is_judged_and_recorded_again() -> None:
+def test_a_version_that_comes_back_is_recorded_again_and_fits_silver() -> None:
     narrow, wide = version(1, ID), version(2, column("id", "bigint", optional=False))
     placed = (replace(narrow, position="1"), replace(wide, position="2"))
     rows = recorded(*judge_versions(placed, (), EVOLVING))
@@ -221,8 +221,25 @@ def test_a_version_that_comes_back_is_judged_and_recorded_again() -> None:
     (back,) = judge_versions((replace(narrow, position="3"),), rows, EVOLVING)
     (old,) = judge_versions((replace(narrow, position="1"),), rows, EVOLVING)
 
-    assert (back.kinds, back.verdict, back.is_new) == (("narrow_type",), HOLD, True)
+    assert (back.kinds, back.verdict, back.is_new) == (("narrow_type",), EVOLVE, True)
     assert (old.verdict, old.is_new) == (EVOLVE, False)
+    (held,) = judge_versions((replace(narrow, position="3"),), rows, FAILING)
+    assert (held.verdict, held.is_new) == (HOLD, True)
+
+
+def test_a_version_may_come_back_in_one_batch() -> None:
+    narrow, wide = version(1, ID), version(2, column("id", "bigint", optional=False))
+    placed = (narrow, wide, narrow)
+
+    judged = judge_versions(
+        tuple(replace(each, position=str(at)) for at, each in enumerate(placed, 1)), (), EVOLVING
+    )
+
+    assert [(each.kinds, each.verdict) for each in judged] == [
+        (("create_table",), EVOLVE),
+        (("widen_type",), EVOLVE),
+        (("narrow_type",), EVOLVE),
+    ]
 
 
 def group(fingerprint: int, first: str, last: str, key: str = '["id"]') -> Group:

@@ -46,12 +46,15 @@ def judge_versions(
     judged: list[Judged] = []
     for version in versions:
         known = decided.get(str(version.fingerprint))
+        has_other_key = known is not None and _has_other_key(version, shape_of(known))
         comes_back = known in followed[:-1] and "" < (at or "") < version.position
-        comes_back |= known is not None and _has_other_key(version, shape_of(known))
-        if known is None or comes_back or (known.verdict == HOLD and known.decision == POLICY):
+        is_again = comes_back or has_other_key
+        if known is None or is_again or (known.verdict == HOLD and known.decision == POLICY):
             # The TOML file may say by now that silver follows.
-            each = _decide(before, version, config, told.between(at, version.position))
-            is_new = known is None or comes_back or each.verdict != known.verdict
+            between = told.between(at, version.position)
+            fitting = (comes_back and not has_other_key) or _is_among(judged, version)
+            each = _decide(before, version, config, between, is_fitting=fitting)
+            is_new = known is None or is_again or each.verdict != known.verdict
             each = replace(each, is_new=is_new)
         else:
             each = Judged(version, known.change_kinds, known.verdict, known.reason, is_new=False)
@@ -62,14 +65,29 @@ def judge_versions(
     return tuple(judged)
 
 
+def _is_among(judged: Iterable[Judged], version: Version) -> bool:
+    """Whether the version came before in the batch."""
+    found = {(each.version.fingerprint, each.version.key) for each in judged}
+    return (version.fingerprint, version.key) in found
+
+
 def _has_other_key(version: Version, known: Shape) -> bool:
     return bool(version.key and known[1]) and version.key != known[1]
 
 
 def _decide(
-    before: Shape | None, version: Version, config: SchemaChangesConfig, told: Told
+    before: Shape | None,
+    version: Version,
+    config: SchemaChangesConfig,
+    told: Told,
+    *,
+    is_fitting: bool,
 ) -> Judged:
-    """Kinds of change, verdict, and the reason of any verdict but `evolve`."""
+    """Kinds of change, verdict, and the reason of any verdict but `evolve`.
+
+    A version that silver has followed before fits it for good: columns go from it never, and
+    their types become wider only.
+    """
     if version.problem:
         return Judged(version, (), HOLD, version.problem, is_new=True)
     is_first = before is None and not version.identity.incarnation
@@ -77,6 +95,8 @@ def _decide(
         changes = compare(before, (version.columns, version.key), told)
     else:
         changes = first_of(is_first=is_first, told=told)
+    if is_fitting:
+        changes = replace(changes, blocking=frozenset(), unfit=frozenset())
     verdict, reason = judge_kinds(changes, config, told.approved, is_first=is_first)
     if verdict == HOLD and config.mode in RENAMING:
         reason += "".join(f"; {may_be(pair)}" for pair in changes.pairs)

@@ -21,6 +21,11 @@ from lakehouse.spark.truncates import Truncate, as_array
 PLACE = ("topic", "partition", "offset")
 _ORDER = "PARTITION BY row_key ORDER BY from_position, offset"
 _IS_DELETE = f"op = {literal(DELETE)}"
+# Nothing that is new comes before it: what it has carried over stays.
+_IS_SETTLED = (
+    "is_stored AND from_position < "
+    "min(if(is_stored, NULL, from_position)) OVER (PARTITION BY row_key)"
+)
 
 
 def version_events(resolved: DataFrame, plan: TablePlan) -> DataFrame:
@@ -80,7 +85,7 @@ def filled(versions: DataFrame, plan: TablePlan) -> DataFrame:
     if not names:
         return versions.selectExpr("*", "false AS is_refilled")
     before = f"({_ORDER} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"
-    known = versions.selectExpr(
+    known = versions.selectExpr("*", f"{_IS_SETTLED} AS is_settled").selectExpr(
         "*", *(f"{_last_known(name)} OVER {before} AS known_{i}" for i, name in enumerate(names))
     )
     values = {name: _value(name, f"known_{i}") for i, name in enumerate(names)}
@@ -95,7 +100,7 @@ def filled(versions: DataFrame, plan: TablePlan) -> DataFrame:
 
 def _last_known(name: str) -> str:
     value = f"struct(NOT ({_IS_DELETE}) AS has, image.{quote_ident(name)} AS value)"
-    return f"last(if({_lacks(name)}, NULL, {value}), true)"
+    return f"last(if({_lacks(name)} AND NOT is_settled, NULL, {value}), true)"
 
 
 def _value(name: str, known: str) -> str:
