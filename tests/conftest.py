@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 from pyspark.sql import SparkSession
 from xdist.remote import Producer
@@ -14,6 +15,12 @@ from xdist.scheduler import LoadScopeScheduling
 from infra.spark import spark_environment
 from lakehouse.config import Settings
 from lakehouse.spark.session import spark_session
+
+# A busy machine draws slowly, and its garbage collector pauses: neither says a thing of the code.
+hypothesis.settings.register_profile(
+    "untimed", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("untimed")
 
 _TESTS = Path(__file__).parent
 # What takes longest comes first: started last, it would end alone.
