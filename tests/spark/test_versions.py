@@ -21,6 +21,7 @@ from lakehouse.plan.types import Column, Kind, ValueType
 from lakehouse.spark.events import table_rows
 from lakehouse.spark.session import tune
 from tests.support.debezium import Postgres, Table, column
+from tests.support.groups import group_of
 from tests.support.runs import laws_hold, open_runs
 
 TABLE = TableIdentity("app", "public", "orders")
@@ -95,26 +96,14 @@ def plan_of(
 
 
 def _group(fingerprint: int, key: str | None) -> Group:
-    return Group(
+    return group_of(
         topic=TOPIC,
-        partition=0,
-        role="data",
-        control=False,
-        is_schema_change=False,
-        reason=None,
         identity=TABLE,
-        renamed=False,
         collection="public.orders",
         fingerprint=fingerprint,
         key_fields=key,
-        count=1,
-        rows=1,
         first_offset=fingerprint,
         first_position=str(fingerprint),
-        placeholders=0,
-        suspects=0,
-        unplaced=0,
-        truncate=None,
     )
 
 

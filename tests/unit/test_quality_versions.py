@@ -20,6 +20,7 @@ from lakehouse.quality.judging import judge_versions
 from lakehouse.quality.statements import Statement, Told
 from lakehouse.quality.version_rows import LandedSchemas, data_rows
 from lakehouse.quality.versions import Judged, Version, batch_versions, holds
+from tests.support.groups import group_of
 
 ORDERS = TableIdentity("app", "public", "orders")
 SOURCE = parse_source('connector = "postgresql"\ntopic_prefix = "s"\n', "s")
@@ -243,26 +244,12 @@ def test_a_version_may_come_back_in_one_batch() -> None:
 
 
 def group(fingerprint: int, first: str, last: str, key: str = '["id"]') -> Group:
-    return Group(
-        topic="t",
-        partition=0,
-        role="data",
-        control=False,
-        is_schema_change=False,
-        reason=None,
+    return group_of(
         identity=ORDERS,
-        renamed=False,
-        collection="",
         fingerprint=fingerprint,
         key_fields=key,
-        count=1,
-        rows=1,
         first_offset=int(first),
         first_position=first,
-        placeholders=0,
-        suspects=0,
-        unplaced=0,
-        truncate=None,
         last_position=last,
     )
 

@@ -16,6 +16,7 @@ from lakehouse.quality.ddl import SchemaEvent
 from lakehouse.quality.judgement import Measurement, judge
 from lakehouse.quality.schema_metrics import Known, measure_events
 from lakehouse.quality.version_rows import ddl_rows
+from tests.support.groups import group_of
 from tests.support.schema_events import change, column, data_row, event
 
 SHOP = parse_source('connector = "mysql"\ntopic_prefix = "shop"\n', "shop")
@@ -41,18 +42,12 @@ def failed(found: Measurement) -> list[str]:
 
 
 def group(first: str, last: str) -> Group:
-    identity = TableIdentity("shop", None, "orders")
-    places = ("shop.shop.orders", 0, "data", False, False, None, identity, False, "", 1, None)
-    return Group(
-        *places,
+    return group_of(
+        topic="shop.shop.orders",
+        identity=TableIdentity("shop", None, "orders"),
         count=2,
         rows=2,
-        first_offset=0,
         first_position=first,
-        placeholders=0,
-        suspects=0,
-        unplaced=0,
-        truncate=None,
         first_incremental=first,
         last_incremental=last,
     )

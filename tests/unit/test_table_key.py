@@ -9,31 +9,21 @@ from lakehouse.plan.progress import Progress
 from lakehouse.plan.row_schema import RowSchema
 from lakehouse.plan.tables import TablePlan
 from lakehouse.plan.types import Column, Kind, ValueType
+from tests.support.groups import group_of
 
 ORDERS = TableIdentity("app", "public", "orders")
 COLUMNS = tuple(Column(name, ValueType(Kind.CAST, "int"), optional=True) for name in "abc")
 
 
 def group(key_fields: str | None, *, fingerprint: int = 1, rows: int = 1, offset: int = 0) -> Group:
-    return Group(
+    return group_of(
         topic="s.public.orders",
-        partition=0,
-        role="data",
-        control=False,
-        is_schema_change=False,
-        reason=None,
         identity=ORDERS,
-        renamed=False,
         collection="public.orders",
         fingerprint=fingerprint,
         key_fields=key_fields,
-        count=1,
         rows=rows,
         first_offset=offset,
-        first_position=None,
-        placeholders=0,
-        suspects=0,
-        unplaced=0,
         truncate=None if rows else "9",
     )
 

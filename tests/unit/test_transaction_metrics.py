@@ -3,29 +3,18 @@
 from __future__ import annotations
 
 from lakehouse.plan.groups import Group, transaction_metrics
+from tests.support.groups import group_of
 
 
 def marks(partition: int, count: int, role: str = "transaction") -> Group:
-    return Group(
+    return group_of(
         topic="shop.transaction",
         partition=partition,
         role=role,
         control=True,
-        is_schema_change=False,
-        reason=None,
-        identity=None,
-        renamed=False,
-        collection="",
         fingerprint=None,
-        key_fields=None,
         count=count,
         rows=0,
-        first_offset=0,
-        first_position=None,
-        placeholders=0,
-        suspects=0,
-        unplaced=0,
-        truncate=None,
     )
 
 
