@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from expectations import bronze, schema_changes, schema_history, silver, transactions
-from expectations.suite import Rule, Severity, Suite
+from expectations.suite import Rule, Severity, Suite, counts_as_passed
 
 SUITES: Mapping[str, Suite] = {
     module.SUITE.name: module.SUITE
     for module in (bronze, schema_changes, schema_history, transactions, silver)
 }
 
-__all__ = ["SUITES", "Rule", "Severity", "Suite"]
+__all__ = ["SUITES", "Rule", "Severity", "Suite", "counts_as_passed"]

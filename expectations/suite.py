@@ -25,6 +25,11 @@ class Severity(StrEnum):
     INFO = "info"
 
 
+def counts_as_passed(*, success: bool, severity: str) -> bool:
+    """Whether nothing is to be mended: it passed, or it only shows what is so."""
+    return success or severity == Severity.INFO
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
     """One Expectation of a suite.

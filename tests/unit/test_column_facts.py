@@ -8,6 +8,7 @@ import pytest
 
 from lakehouse.config import parse_source
 from lakehouse.connectors import CONNECTORS
+from lakehouse.names import TableIdentity
 from lakehouse.quality.column_facts import column_facts
 from lakehouse.quality.version_rows import ddl_rows
 from tests.support.schema_events import change, column, data_row, event
@@ -15,6 +16,7 @@ from tests.support.schema_events import change, column, data_row, event
 TEXT = 'connector = "mysql"\ntopic_prefix = "shop"\n'
 SHOP = parse_source(TEXT, "shop")
 ORDERS = ("shop", "orders")
+TABLE = TableIdentity("shop", None, "orders")
 
 
 @pytest.mark.parametrize(
@@ -34,7 +36,7 @@ def test_a_type_of_the_source_bounds_its_numbers(
 ) -> None:
     rows = ddl_rows(SHOP, "run", (event(1, change("CREATE", column("Qty", written))),), ())
 
-    found = column_facts(rows, SHOP, "run")[ORDERS].ranges
+    found = column_facts(rows, SHOP, "run", [TABLE])[ORDERS].ranges
 
     assert found == ({"qty": bounds} if bounds else {})
 
@@ -49,7 +51,7 @@ def test_the_newest_type_counts_and_a_declared_one_before_all() -> None:
     )
     rows = ddl_rows(declared, "run", events, ())
 
-    assert column_facts(rows, declared, "run")[ORDERS].ranges == {
+    assert column_facts(rows, declared, "run", [TABLE])[ORDERS].ranges == {
         "id": (0, 4_294_967_295),
         "a": (-32_768, 32_767),
     }
@@ -64,12 +66,12 @@ def test_a_type_means_what_its_database_says() -> None:
 def test_lossy_columns_are_told_by_the_run_that_brought_a_version() -> None:
     rows = [data_row(("born", "io.debezium.time.Date"), ("id", ""))]
 
-    (told,) = column_facts(rows, SHOP, "run")[ORDERS].lossy
+    (told,) = column_facts(rows, SHOP, "run", [TABLE])[ORDERS].lossy
     assert told.startswith("born (zero dates arrive as")
-    assert column_facts(rows, SHOP, "later")[ORDERS].lossy == ()
+    assert column_facts(rows, SHOP, "later", [TABLE])[ORDERS].lossy == ()
 
     masked = replace(rows[0], columns=rows[0].columns.replace('"doc": ""', '"doc": "masked: hash"'))
-    assert column_facts([masked], SHOP, "run")[ORDERS].lossy == ()
+    assert column_facts([masked], SHOP, "run", [TABLE])[ORDERS].lossy == ()
 
     again = replace(rows[0], run_id="later", fingerprint="8")
-    assert column_facts([*rows, again], SHOP, "later")[ORDERS].lossy == (told,)
+    assert column_facts([*rows, again], SHOP, "later", [TABLE])[ORDERS].lossy == (told,)

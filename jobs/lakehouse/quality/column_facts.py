@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from lakehouse.config import SourceConfig
 from lakehouse.connectors import CONNECTORS
+from lakehouse.names import TableIdentity
 from lakehouse.plan.records import SchemaVersionRow
 from lakehouse.quality.losses import lossy_columns
 from lakehouse.quality.version_rows import table_of
@@ -37,7 +38,10 @@ NO_FACTS = ColumnFacts()
 
 
 def column_facts(
-    rows: Sequence[SchemaVersionRow], source: SourceConfig, run_id: str
+    rows: Sequence[SchemaVersionRow],
+    source: SourceConfig,
+    run_id: str,
+    tables: Collection[TableIdentity],
 ) -> dict[tuple[str, ...], ColumnFacts]:
     """Parts of a source table's name → what is known of its columns.
 
@@ -45,11 +49,15 @@ def column_facts(
         rows: Of `quality.schema_versions`, oldest first.
         source: The source; its types are the newest that anything says.
         run_id: The run that validates.
+        tables: Those that are asked about.
     """
     connector = CONNECTORS[source.connector]
-    by_table: dict[tuple[str, ...], list[SchemaVersionRow]] = {}
+    by_table: dict[tuple[str, ...], list[SchemaVersionRow]] = {
+        table.parts(source.connector): [] for table in tables
+    }
     for row in rows:
-        by_table.setdefault(table_of(row).parts(source.connector), []).append(row)
+        if (mine := by_table.get(table_of(row).parts(source.connector))) is not None:
+            mine.append(row)
     return {
         table: ColumnFacts(
             ranges={

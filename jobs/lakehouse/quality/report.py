@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from expectations import Severity
+from expectations import Severity, counts_as_passed
 from lakehouse.quality.files import folder_name
 from lakehouse.quality.judgement import Verdict
 
@@ -67,7 +67,7 @@ class ReportFinding:
     @property
     def counts_as_passed(self) -> bool:
         """Whether nothing is to be mended."""
-        return self.success or self.severity == Severity.INFO
+        return counts_as_passed(success=self.success, severity=self.severity)
 
     @property
     def messages(self) -> tuple[Place, ...]:

@@ -16,6 +16,7 @@ import structlog
 
 from expectations import SUITES
 from lakehouse.errors import StepFailed
+from lakehouse.names import TableIdentity
 from lakehouse.plan.handover import StagedCut
 from lakehouse.plan.records import RESULTS, RunRow
 from lakehouse.quality.column_facts import column_facts
@@ -92,7 +93,8 @@ def _validate(context: StepContext, apply: RunRow, scope: Scope) -> StepOutcome:
     cut = staged_cut(apply)
     cuts = [row for row in ledger.cuts(name) if row.state == "published"]
     base = next((row for row in cuts if row.cut_id == cut.base_cut), None)
-    facts = column_facts(ledger.schema_versions(name), context.source, context.run_id)
+    staged = [TableIdentity.of(table.identity) for table in cut.tables if table.changed]
+    facts = column_facts(ledger.schema_versions(name), context.source, context.run_id, staged)
     changed = targets(context.source, cut, base, facts)
     landed = landed_ranges(ledger.runs(name), context.run_id, context.run_started)
     silver, bronze = measure(context.spark, name, changed, landed, scope)

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from expectations import Severity
+from expectations import counts_as_passed
 from lakehouse.plan.conservation import laws_of
 from lakehouse.plan.handover import StagedCut, StagedTable
 from lakehouse.plan.records import ResultRow, RunRow
@@ -57,7 +57,9 @@ class RunFacts:
     @property
     def passed(self) -> int:
         """How many expectations passed."""
-        return sum(row.success or row.severity == Severity.INFO for row in self.results)
+        return sum(
+            counts_as_passed(success=row.success, severity=row.severity) for row in self.results
+        )
 
     @property
     def failed(self) -> int:

@@ -116,6 +116,8 @@ def short_number(value: float) -> str:
 
 def _stacked(stack: Stack, x: float, step: float, top: float) -> list[Bar]:
     room = HEIGHT - _BOTTOM - 8
+    width = min(step * (1 - _GAP), 24)
+    left, wide = round(x + (step - width) / 2, 1), round(width, 1)
     bars: list[Bar] = []
     bottom = float(HEIGHT - _BOTTOM)
     for tone, value in stack.values.items():
@@ -123,12 +125,8 @@ def _stacked(stack: Stack, x: float, step: float, top: float) -> list[Bar]:
             continue
         height = max(value / top * room, _LEAST)
         bottom -= height
-        width = min(step * (1 - _GAP), 24)
-        left = x + (step - width) / 2
-        bars.append(
-            Bar(round(left, 1), round(bottom, 1), round(width, 1), round(height, 1), tone, "")
-        )
-    return [Bar(b.x, b.y, b.width, b.height, b.tone, stack.title) for b in bars]
+        bars.append(Bar(left, round(bottom, 1), wide, round(height, 1), tone, stack.title))
+    return bars
 
 
 def _summary(title: str, totals: Sequence[float], unit: str) -> str:
