@@ -18,3 +18,6 @@ PLACEHOLDER = "__debezium_unavailable_value"
 PLACEHOLDER_BASE64 = "X19kZWJleml1bV91bmF2YWlsYWJsZV92YWx1ZQ=="
 
 BEGIN, END = "BEGIN", "END"
+
+# Headers of the delete and of the create event that an update of a key becomes.
+NEW_KEY, OLD_KEY = "__debezium.newkey", "__debezium.oldkey"

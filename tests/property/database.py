@@ -6,7 +6,7 @@ number means a valid change and a smaller one a simpler change.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 Row = dict[str, object]
@@ -134,6 +134,22 @@ def net_changes(transaction: Transaction, earlier: State) -> tuple[Change, ...]:
         if after and before != after:
             others.append(Change("u" if before else "c", table, before, after))
     return (*deletes, *others)
+
+
+def each_change(state: State, transactions: Iterable[Transaction]) -> Iterator[State]:
+    """The state, and what it was after each change of the transactions that followed."""
+    yield state
+    for change in (change for transaction in transactions for change in transaction.changes):
+        tables = [dict(rows) for rows in state]
+        rows = tables[change.table]
+        if change.kind == "t":
+            rows.clear()
+        for row in filter(None, (change.before, change.after)):
+            rows.pop(int(str(row["id"])), None)
+        if change.after:
+            rows[int(str(change.after["id"]))] = change.after
+        state = tuple(tables)
+        yield state
 
 
 def _decode(number: int, life: int) -> tuple[str, int, int, int, int]:

@@ -71,6 +71,7 @@ class Dialect:
     large: str = ""  # Large values that stay: left out where they are "long", or always ("lob").
     upper: bool = False  # Names are upper case.
     metadata: bool = True  # It sends transaction metadata, tombstones, headers, source snapshots.
+    orders: bool = True  # Positions alone tell the changes of a transaction apart.
     late_end: bool = False  # END comes with the next transaction.
     marker: str | None = "false"  # `source.snapshot` of a streamed event.
     ddl: bool = True  # It has a schema change topic.
@@ -121,6 +122,7 @@ DIALECTS = {
             MariaDbLog,
             _COMMON + _MICROS + _BINLOG,
             truncate="ddl",
+            orders=False,
             marker=None,
         ),
         Dialect(
@@ -176,6 +178,7 @@ DIALECTS = {
             label="TiCDC",
             truncate="text",
             metadata=False,
+            orders=False,
             key="int64",
         ),
     )

@@ -27,11 +27,15 @@ Part = tuple[str, Row | None, Row | None]  # Op, before, after.
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A source's settings: `full` is REPLICA IDENTITY FULL, or TiCDC's old values."""
+    """A source's settings: `full` is REPLICA IDENTITY FULL, or TiCDC's old values.
+
+    `metadata` is whether it sends transaction metadata.
+    """
 
     dialect: Dialect
     partitions: int
     full: bool
+    metadata: bool
 
     def data(self, transaction: Transaction, placed: Placed, number: int) -> list[list[Draft]]:
         """The drafts of each change, between BEGIN and END."""
@@ -48,7 +52,7 @@ class Source:
                     "data_collection_order": totals[self.dialect.collection(change.table)],
                 }
                 event = change, op, before, after
-                framed = self.dialect.metadata and not transaction.ddl
+                framed = self.metadata and not transaction.ddl
                 at_ms = START_MS + 100 * number
                 drafts += self._event(
                     event, transaction, placed.fields[index], block if framed else None, at_ms

@@ -16,7 +16,7 @@ from functools import partial
 from hypothesis import strategies as st
 from hypothesis.vendor.pretty import RepresentationPrinter
 
-from tests.property.database import OPERATIONS, SPAN, State
+from tests.property.database import OPERATIONS, SPAN, State, each_change
 from tests.property.dialects import DIALECTS, Dialect
 from tests.property.events import Source
 from tests.property.recorder import MODIFIERS, Recorder
@@ -33,7 +33,8 @@ STEPS = st.lists(
     min_size=1,
     max_size=12,
 )
-SETTINGS = st.integers(0, 3 * 2 * 2 * 4 * 4 - 1)  # Partitions, images, bare, moment, rows.
+# Partitions, images, bare, moment, rows, transaction metadata.
+SETTINGS = st.integers(0, 3 * 2 * 2 * 4 * 4 * 2 - 1)
 
 # Of a pack of many lives, how many restart the connector; the others are sent again by those.
 _RESTARTING = 15
@@ -52,6 +53,7 @@ class History:
     boundaries: tuple[Tables, ...]
     snapshot_ends: dict[Place, int]  # What is to be landed before a state is whole.
     known: bool  # Every row was read or streamed from the start, so that each cut is a state.
+    plain: bool  # It has no transactions; each change is a state.
     framed: bool  # Each change belongs to a transaction with BEGIN and END.
     rewritten: frozenset[object]  # Keys with a delete and a create event at one position.
 
@@ -90,11 +92,14 @@ def build_pack(dialect: Dialect, lives: Sequence[Sequence[Step]], settings: int)
     settings, partitions = divmod(settings, 3)
     settings, full = divmod(settings, 2)
     settings, bare = divmod(settings, 2)
-    unread, moment = divmod(settings, 4)
+    settings, moment = divmod(settings, 4)
+    plain, unread = divmod(settings, 4)
+    plain = bool(plain and dialect.metadata and dialect.orders)
     known, moment = unread < 3 or not dialect.metadata, moment * dialect.metadata
     moment = min(moment * len(lives), len(turns) - 1)
-    source = Source(dialect, partitions + 1, bool(full))
-    recorder = Recorder(source, bare=bool(bare))
+    source = Source(dialect, partitions + 1, bool(full), dialect.metadata and not plain)
+    # Without total order Oracle needs `txSeq`, which older versions lack.
+    recorder = Recorder(source, bare=bool(bare) and not plain)
     recorder.snapshot([(life, step[1]) for life, step in turns[:moment]], rows=known)
     # One restart sends again what every life has done since.
     apart = max(1, len(lives) // _RESTARTING)
@@ -102,17 +107,20 @@ def build_pack(dialect: Dialect, lives: Sequence[Sequence[Step]], settings: int)
         recorder.step(modifier, operations, life, restarts=life % apart == 0)
     if not known:
         recorder.read_all()
-    elif not bare:
+    elif not recorder.log.bare:
         recorder.close()
     messages, ends = send(recorder)
     # Where END comes late, the last one may not have been sent yet.
     states = recorder.states[:-1] if recorder.end else recorder.states
+    if plain:
+        states = list(each_change(recorder.states[0], recorder.transactions))
     whole = History(
         dialect.connector,
         messages,
         tuple(_truth(dialect, state) for state in states),
         ends,
         known,
+        plain,
         recorder.framed,
         _rewritten(recorder),
     )

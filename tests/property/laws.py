@@ -28,7 +28,9 @@ def hold(history: History, plan: Plan, applier: Applier) -> None:
     seen: dict[object, int] = {}
     state: Tables = {}
     # A truncate outside of transactions says nothing about the topic partitions that lag.
-    whole = history.framed or (history.connector != "ticdc" and not plan.lagging)
+    whole = history.framed or (
+        history.connector != "ticdc" and not plan.lagging and not history.plain
+    )
     for batch in plan.batches(history.messages):
         if batch.outcome == "lost":
             continue

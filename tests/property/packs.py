@@ -58,8 +58,10 @@ def draw(connector: str, seed: int, lives: int = LIVES, cuts: tuple[int, int] = 
         (chance.randrange(len(OUTCOMES)), chance.randrange(4**12))
         for _ in range(chance.randint(*cuts))
     )
+    # Without transaction metadata; not in all of them, since it is on where people can have it.
+    plain = 16 * (chance.random() < 1 / 3)
     plan = Plan(chance.random() < 1 / 2, drawn, fair=True)
-    return Drawn(connector, steps, others + 12 * (moment + 4 * unread), plan)
+    return Drawn(connector, steps, others + 12 * (moment + 4 * unread + plain), plan)
 
 
 def _step(chance: random.Random) -> Step:

@@ -73,7 +73,7 @@ class Recorder:
         self.transactions: list[Transaction] = []
         self.end: Draft | None = None  # Of the last transaction, not sent yet.
         self.stand: Fields = {}
-        self.framed = self.dialect.metadata
+        self.framed = source.metadata
         self.shared = False
         self.moved = False
 
@@ -163,7 +163,7 @@ class Recorder:
     def _unit(
         self, transaction: Transaction, placed: Placed, modifier: Modifier
     ) -> Iterator[Draft]:
-        framed = self.dialect.metadata and not transaction.ddl
+        framed = self.source.metadata and not transaction.ddl
         number, at = len(self.transactions), modifier.before(transaction)
         data = self.source.data(transaction, placed, number)
         chunk = self._chunk(transaction, placed, modifier)

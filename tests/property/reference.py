@@ -10,6 +10,7 @@ import json
 from collections import defaultdict, deque
 from collections.abc import Iterable
 
+from tests.property import values
 from tests.property.values import LEVELS, POSITIONS, Event, Fields, Name, Position, Row, Version
 from tests.support.archives import Message
 
@@ -67,15 +68,20 @@ class Reference:
         name = block["id"] and self.transaction_id(block["id"])
         self.arrived[name].add(block["total_order"])
         table = source["db"], source.get("schema"), source["table"]
-        key = json.loads(message.key) if op != "t" and message.key else {}
-        key = tuple(key.get("payload", key).values())
-        position = self.position(message, payload)
+        key, position = (
+            () if op == "t" else values.key_of(message.key),
+            self.position(message, payload),
+        )
         # Choice: (txId, lsn, op, key) tells each redelivery of a streamed PostgreSQL event, also
         # where `sequence[0]` is not null: null or not depends on where the connector restarted.
         streamed = "lsn" in source and op != "r"
-        same = (source["txId"], source["lsn"]) if streamed else (position, str(after))
-        mark = (table, key, op, same, block["total_order"])
+        change = (source["txId"], source["lsn"]) if streamed else position
+        mark = (table, key, op, (change, streamed or str(after)), block["total_order"])
         place = name, block["total_order"]
+        if name is None:  # The halves of a key change are all that belongs together.
+            old = dict(message.headers).get("__debezium.oldkey")
+            place = str((table, change, values.key_of(old) if old else key)), 1 + bool(old)
+            self.whole.add(place[0])
         level = LEVELS.get(self.connector, lambda _: position)(source)
         event = Event(table, key, op, after, position, level, place, mark)
         self.waiting[message.topic, message.partition].append(event)
@@ -106,8 +112,7 @@ class Reference:
     def ready(self, event: Event) -> bool:
         """Whether its transaction is whole and, for a moved large value, the old row is known."""
         moved = event.op == "c" and UNAVAILABLE in event.after.values()
-        transaction, order = event.place
-        return transaction in self.whole and (not moved or (transaction, order - 1) in self.done)
+        return event.place[0] in self.whole and (not moved or event.before in self.done)
 
     def change(self, event: Event) -> None:
         """Apply one event, unless it is a redelivery or superseded."""
@@ -140,7 +145,6 @@ class Reference:
         """The new row, with large values from the old one, or from the old key's."""
         if event.op == "d":
             return None
-        transaction, order = event.place
-        old = (self.done.get((transaction, order - 1)) if event.op == "c" else stored) or {}
+        old = (self.done.get(event.before) if event.op == "c" else stored) or {}
         row = {c: old.get(c) if v == UNAVAILABLE else v for c, v in event.after.items()}
         return {column: value for column, value in row.items() if value is not None}

@@ -39,6 +39,11 @@ class Event(NamedTuple):
     place: tuple[str | None, int]
     mark: Name
 
+    @property
+    def before(self) -> tuple[str | None, int]:
+        """The place of the event before it in its transaction."""
+        return self.place[0], self.place[1] - 1
+
 
 def _integers(*values: object) -> tuple[int, ...]:
     """Numbers of any length; nulls, which are always the last ones, then sort first."""
@@ -77,3 +82,9 @@ POSITIONS: dict[str, Callable[[Fields], Position]] = {
 LEVELS: dict[str, Callable[[Fields], tuple[int, ...]]] = {
     "postgresql": lambda s: _lsns(s)[1],
 }
+
+
+def key_of(text: bytes | None) -> Name:
+    """The values of an event key."""
+    document = json.loads(text or b"{}")
+    return tuple(document.get("payload", document).values())

@@ -54,6 +54,7 @@ class Postgres:
 
     prefix: str = "pg"
     partitions: int = 1
+    framed: bool = True  # It sends transaction metadata.
     lsn: int = 1000
     last_commit: int | None = None
     transaction: int = 700
@@ -81,12 +82,14 @@ class Postgres:
         """One transaction: (table, op, before, after) in order; a key change is d and c."""
         self.transaction += 1
         ident = f"{self.transaction}:{self.lsn}"
-        self._mark("BEGIN", ident, None)
+        if self.framed:
+            self._mark("BEGIN", ident, None)
         counts: dict[str, int] = {}
         total = 0
         for table, op, before, after in changes:
             self.lsn += 10
-            for part, old, new in _split(table, op, before, after):
+            parts = _split(table, op, before, after)
+            for part, old, new in parts:
                 total += 1
                 collection = f"public.{table.name}"
                 counts[collection] = counts.get(collection, 0) + 1
@@ -98,10 +101,12 @@ class Postgres:
                 source = self._source(
                     table, None, [self.last_commit and str(self.last_commit), str(self.lsn)]
                 )
-                self._send(table, part, old, new, source, block)
+                headers = _headers(table, part, before, after) if len(parts) > 1 else []
+                framed = block if self.framed else None
+                self._send(table, part, old, new, source, framed, headers=headers)
         self.lsn += 10
         self.last_commit = self.lsn
-        if end:
+        if end and self.framed:
             self._mark("END", f"{self.transaction}:{self.lsn}", counts)
 
     def finish(self, collection: str, count: int) -> None:
@@ -120,7 +125,8 @@ class Postgres:
             if first_without_commit:
                 value = _WITHOUT_COMMIT.sub(r'"sequence":"[null,', value)
             key = message["key"]
-            self._append(str(message["topic"]), 0, None if key is None else str(key), value)
+            text = None if key is None else str(key)
+            self._append(str(message["topic"]), 0, text, value, message["headers"])
 
     def send_raw(self, topic: str, key: str | None, value: str | None) -> None:
         """A message as it is, readable or not."""
@@ -158,6 +164,8 @@ class Postgres:
         after: Row | None,
         source: Row,
         transaction: Row | None,
+        *,
+        headers: Sequence[Sequence[str]] = (),
     ) -> None:
         image = after if after is not None else before
         key = (
@@ -176,9 +184,9 @@ class Postgres:
         topic = f"{self.prefix}.public.{table.name}"
         partition = 0 if key is None else sum(map(ord, json.dumps(key))) % self.partitions
         value = {"schema": _envelope_schema(self.prefix, table), "payload": payload}
-        self._append(topic, partition, _key_text(table, key), _compact(value))
+        self._append(topic, partition, _key_text(table, key), _compact(value), headers)
         if op == "d":
-            self._append(topic, partition, _key_text(table, key), None)
+            self._append(topic, partition, _key_text(table, key), None, headers)
 
     def _mark(self, status: str, ident: str, counts: Mapping[str, int] | None) -> None:
         payload = {
@@ -194,7 +202,14 @@ class Postgres:
         key = {"schema": {"type": "struct", "fields": []}, "payload": {"id": ident}}
         self._append(f"{self.prefix}.transaction", 0, _compact(key), _compact(value))
 
-    def _append(self, topic: str, partition: int, key: str | None, value: str | None) -> None:
+    def _append(
+        self,
+        topic: str,
+        partition: int,
+        key: str | None,
+        value: str | None,
+        headers: Sequence[Sequence[str]] = (),
+    ) -> None:
         place = (topic, partition)
         offset = self._offsets.get(place, 0)
         self._offsets[place] = offset + 1
@@ -207,7 +222,7 @@ class Postgres:
                 "timestamp": self.clock_ms,
                 "key": key,
                 "value": value,
-                "headers": [],
+                "headers": list(headers),
             }
         )
 
@@ -218,6 +233,12 @@ def _split(
     if op == "u" and before and after and any(before[k] != after[k] for k in table.key):
         return [("d", before, None), ("c", None, after)]
     return [(op, before, after)]
+
+
+def _headers(table: Table, op: str, before: Row | None, after: Row | None) -> list[list[str]]:
+    """What the delete event says of the new key, and the create event of the old one."""
+    name, row = ("newkey", after) if op == "d" else ("oldkey", before)
+    return [[f"__debezium.{name}", _compact({key: (row or {})[key] for key in table.key})]]
 
 
 def _key_text(table: Table, key: Row | None) -> str | None:

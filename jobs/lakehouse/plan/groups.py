@@ -28,6 +28,7 @@ class Group:
         snapshots_ended: How many end it.
         suspects: How many may be of events that silver has already.
         unplaced: How many are read events that what was streamed before them places.
+        halves: How many are halves of key changes that no transaction keeps together.
         first_incremental: Lowest position of an incremental snapshot's event; None for none.
         last_incremental: The highest one.
     """
@@ -51,6 +52,7 @@ class Group:
     suspects: int
     unplaced: int
     truncate: str | None
+    halves: int = 0
     snapshots_begun: int = 0
     snapshots_ended: int = 0
     last_position: str | None = None

@@ -7,7 +7,7 @@ profile and schemas, and the ends that keep transactions whole. `check` and `app
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 
@@ -24,6 +24,7 @@ from lakehouse.plan.progress import Progress, limited, messages_between
 from lakehouse.plan.tables import TopicPartition
 from lakehouse.spark.envelopes import parse, read_slice
 from lakehouse.spark.incarnations import with_incarnations
+from lakehouse.spark.key_changes import together
 from lakehouse.spark.new_logs import follow_logs
 from lakehouse.spark.profile import Schemas, load_schemas, profile
 from lakehouse.spark.redelivery import mark, place, suspect
@@ -31,7 +32,12 @@ from lakehouse.spark.session import tune
 from lakehouse.spark.since import Since, earlier, earlier_of_same_keys
 from lakehouse.spark.sql import all_of, in_partition
 from lakehouse.spark.tombstones import EMPTY_MESSAGE, without_tombstones
-from lakehouse.spark.transactions import Surroundings, TransactionCut, cut_transactions
+from lakehouse.spark.transactions import (
+    Surroundings,
+    TransactionCut,
+    cut_transactions,
+    patience_ms,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +102,9 @@ def open_batch(
     clock = _stream_time(messages, until)
     around = Surroundings(clock, landed, before_it, since.left_behind)
     cut = _cut(placed, source, connector, around)
+    if any(group.halves for group in groups):
+        deadline = clock - patience_ms(source)
+        cut = _with_whole_key_changes(placed, cut, since, landed, deadline)
     end = limited(landed, cut.ends)
     inside = placed.where(before(end, cut.ends)) if cut.ends else placed
     final = profile(inside, since.position) if cut.ends else groups
@@ -150,6 +159,13 @@ def _cut(
     if not source.transactions.consistent or source.kafka.transactions is None:
         return TransactionCut()
     return cut_transactions(placed, source, connector, around)
+
+
+def _with_whole_key_changes(
+    placed: DataFrame, cut: TransactionCut, since: Since, landed: LandedOffsets, deadline_ms: int
+) -> TransactionCut:
+    ends, findings = together(placed, cut.ends, since, landed, deadline_ms)
+    return replace(cut, ends=ends, findings=(*cut.findings, *findings))
 
 
 def _stream_time(messages: DataFrame, until: datetime | None) -> int:

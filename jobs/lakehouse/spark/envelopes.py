@@ -16,7 +16,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 
 from lakehouse.config import SourceConfig, TopicRole, mapped_table, topic_role
 from lakehouse.connectors import Connector
-from lakehouse.envelope import PLACEHOLDER, PLACEHOLDER_BASE64, TRUNCATE
+from lakehouse.envelope import NEW_KEY, OLD_KEY, PLACEHOLDER, PLACEHOLDER_BASE64, TRUNCATE
 from lakehouse.names import TableIdentity, bronze_table
 from lakehouse.plan.epochs import Epoch
 from lakehouse.plan.offsets import LandedOffsets
@@ -24,7 +24,7 @@ from lakehouse.plan.progress import Progress
 from lakehouse.spark import placing, positions
 from lakehouse.spark.epochs import confirmed_log, log_of
 from lakehouse.spark.reasons import IDENTITY, MAX_VALUE_BYTES, judge, symptoms
-from lakehouse.spark.sql import any_of, in_partition
+from lakehouse.spark.sql import any_of, in_partition, literal
 from lakehouse.spark.tables import full_name
 
 # Comments may stand before it; ALTER TABLE … TRUNCATE PARTITION is none.
@@ -69,7 +69,8 @@ def parse(
         is_schema_change, database, schema_name, table_name, incarnation, renamed, collection,
         snapshot, log, position, running, unplaced, high, transaction, total_order, fingerprint,
         key_fields, key_tokens, has_placeholder, minus_zero, has_schema, payload, source_ts_ms,
-        gtid, source_transaction, source_lsn`.
+        gtid, source_transaction, source_lsn, alone_since_ms`; the last one is set on the halves of
+        key changes that no transaction keeps together, and says when they arrived.
     """
     roles = {topic: str(topic_role(source, topic) or TopicRole.DATA) for topic in topics}
     documents = messages.select(
@@ -86,6 +87,7 @@ def parse(
         _document("value").alias("document"),
         _document("key").alias("key_document"),
         _has_placeholder().alias("has_placeholder"),
+        _is_half().alias("is_half"),
     )
     # Text behind the document would end the wrapping object early, and `one` would be missing.
     whole = documents.withColumn(
@@ -110,7 +112,7 @@ def parse(
     )
     identified = _identified(_with_operation(fields, connector), source, topics)
     placed = _place(identified, connector)
-    return judge(_in_logs(placed, epochs), source, connector)
+    return judge(_in_logs(_alone(placed, source), epochs), source, connector)
 
 
 def _with_operation(fields: DataFrame, connector: Connector) -> DataFrame:
@@ -230,6 +232,19 @@ def _has_placeholder() -> Column:
         F.contains(text, F.lit(PLACEHOLDER)) | F.contains(text, F.lit(PLACEHOLDER_BASE64)),
         F.lit(False),
     )
+
+
+def _is_half() -> Column:
+    """Whether a message may be half of a key change; the tombstone between them has it too."""
+    names = f"{literal(NEW_KEY)}, {literal(OLD_KEY)}"
+    return F.expr(f"value IS NOT NULL AND exists(headers, h -> h.key IN ({names}))")
+
+
+def _alone(placed: DataFrame, source: SourceConfig) -> DataFrame:
+    """With `alone_since_ms`; whole transactions keep the halves of their key changes together."""
+    is_kept = source.transactions.consistent and source.kafka.transactions is not None
+    is_alone = "is_half AND transaction IS NULL" if is_kept else "is_half"
+    return placed.selectExpr("*", f"if({is_alone}, unix_millis(timestamp), NULL) AS alone_since_ms")
 
 
 def _lookup(key: Column, values: Mapping[str, str]) -> Column:

@@ -17,6 +17,7 @@ from lakehouse.names import TableIdentity, quote_ident
 from lakehouse.plan.tables import TablePlan, TopicPartition
 from lakehouse.spark.flaws import bad_columns, has_image, unavailable
 from lakehouse.spark.halves import halves
+from lakehouse.spark.key_changes import CHANGE
 from lakehouse.spark.masking import with_mask_key
 from lakehouse.spark.rows import key_text, row_key
 from lakehouse.spark.shapes import fits
@@ -31,7 +32,7 @@ from lakehouse.spark.versions import (
     version_number,
 )
 
-_PLACE = ("topic", "partition", "offset", "position", "op", "snapshot", "source_ts_ms")
+_PLACE = ("topic", "partition", "offset", "position", "change", "op", "snapshot", "source_ts_ms")
 # `redelivered` and what tells two events of one position apart go with each event.
 _DELIVERY = ("redelivered", "total_order", "half", "counted")
 # A row of a bag is named by its image, so that what it was before must be sent too.
@@ -54,9 +55,10 @@ def table_rows(envelopes: DataFrame, plan: TablePlan, secret: bytes = b"") -> Da
         secret: What the values of hashed columns are hashed with.
 
     Returns:
-        `topic, partition, offset, position, op, snapshot, source_ts_ms, redelivered, total_order,
-        half, counted, image_hash, row_key, key, image, unavailable, bad, reason`; `bad` lists
-        columns. An update may be two rows: `half` orders them, one of them is `counted`.
+        `topic, partition, offset, position, change, op, snapshot, source_ts_ms, redelivered,
+        total_order, half, counted, image_hash, row_key, key, image, unavailable, bad,
+        reason`; `bad` lists columns. An update may be two rows: `half` orders them, one of them is
+        `counted`.
     """
     is_row = f"op != {literal(TRUNCATE)}"
     mine = envelopes.where(all_of((of_table(plan), is_row, in_versions(plan))))
@@ -99,7 +101,7 @@ def _typed(events: DataFrame, versions: Sequence[Reading], secret: bytes) -> Dat
     fitting = by_version([_fits(reading) for reading in versions])
     fit = f"NOT ({has_image(plan)}) OR tokens IS NULL OR {fitting} AS fits"
     columns = (column for reading in versions for column in reading.version.columns)
-    numbered = events.selectExpr("*", version_number(plan))
+    numbered = events.selectExpr("*", version_number(plan), f"{CHANGE} AS change")
     tokens = with_mask_key(halves(numbered, plan), columns, secret)
     return tokens.selectExpr("*", f"{key} AS key", fit).selectExpr("*", f"{image} AS image")
 

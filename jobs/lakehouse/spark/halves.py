@@ -26,6 +26,7 @@ _COMMON = (
     "partition",
     "offset",
     "position",
+    "change",
     "snapshot",
     "source_ts_ms",
     "redelivered",

@@ -136,8 +136,8 @@ def _follow(rows: DataFrame, truncates: Sequence[Truncate]) -> DataFrame:
         "*", f"coalesce(prior.holds AND NOT {is_cut_off}, false) AS follows"
     )
     left = placed.where(f"{_IS_NEW} AND op = {literal(DELETE)} AND follows")
-    left = left.groupBy("position").agg(F.collect_set("row_key").alias("left_keys"))
-    reached = placed.join(left, "position", "left").selectExpr(
+    left = left.groupBy("change").agg(F.collect_set("row_key").alias("left_keys"))
+    reached = placed.join(left, "change", "left").selectExpr(
         *rows.columns,
         f"coalesce(if({_IS_MOVED}, exists(left_keys, k -> k != row_key), "
         f"{_IS_PARTIAL} AND follows), false) AS reached",

@@ -21,11 +21,11 @@ from lakehouse.spark.sql import in_partition, literal
 
 # The lane of the whole source; no topic has this name.
 _SOURCE: TopicPartition = ("", 0)
-_IS_EVENT = f"role = {literal(TopicRole.DATA)} AND reason IS NULL AND NOT control"
+IS_DATA_EVENT = f"role = {literal(TopicRole.DATA)} AND reason IS NULL AND NOT control"
 _IS_READ = f"op <=> {literal(READ)}"
 _IS_DDL = f"role = {literal(TopicRole.SCHEMA_CHANGE)} AND snapshot = 'false'"
-IS_STREAMED = f"position IS NOT NULL AND (({_IS_EVENT}) OR ({_IS_DDL})) AND NOT ({_IS_READ})"
-_IS_SNAPSHOT = f"{_IS_EVENT} AND {_IS_READ} AND snapshot != {literal(INCREMENTAL)}"
+IS_STREAMED = f"position IS NOT NULL AND (({IS_DATA_EVENT}) OR ({_IS_DDL})) AND NOT ({_IS_READ})"
+_IS_SNAPSHOT = f"{IS_DATA_EVENT} AND {_IS_READ} AND snapshot != {literal(INCREMENTAL)}"
 _PLACE = ("topic", "partition", "offset", "position")
 _OWN_LANE = "struct(topic, partition)"
 SOURCE_LANE = f"struct({literal(_SOURCE[0])} AS topic, {_SOURCE[1]} AS partition)"
@@ -63,7 +63,7 @@ def in_lanes(envelopes: DataFrame, source: SourceConfig, since: Since) -> DataFr
     marks = load_marks(envelopes)
     begins = marks.groupBy("transaction").agg(F.min("offset").alias("began"))
     whole = source.transactions.consistent and source.kafka.transactions is not None
-    is_ordered = f"began IS NOT NULL AND {_IS_EVENT}" if whole else "false"
+    is_ordered = f"began IS NOT NULL AND {IS_DATA_EVENT}" if whole else "false"
     streamed = envelopes.where(IS_STREAMED).join(begins, "transaction", "left")
     placed = streamed.selectExpr(
         *_PLACE,

@@ -2,8 +2,8 @@
 
 In: judged change events, some of which lack columns (`unavailable`). Out: the same events with
 those columns filled. A connector leaves out a large value that did not change; the row's earlier
-image has it. After a key change the earlier image stands under the old key, whose delete event has
-the same position. What cannot be found stays null and stays listed in `unavailable`.
+image has it. After a key change the earlier image stands under the old key, whose delete event is
+of the same change. What cannot be found stays null and stays listed in `unavailable`.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from pyspark.sql import Column, DataFrame, Window
 from lakehouse.envelope import CREATE, DELETE
 from lakehouse.names import quote_ident
 from lakehouse.spark.collapse import NEW
+
+_PLACE = ("topic", "partition", "offset")
 
 
 def resolve(judged: DataFrame, columns: list[str]) -> DataFrame:
@@ -27,13 +29,13 @@ def resolve(judged: DataFrame, columns: list[str]) -> DataFrame:
     if not lacking:
         return judged
     filled = _from_same_key(judged, lacking).localCheckpoint(eager=True)
-    waiting = _awaiting_old_key(filled).count()
+    waiting = _pairs(filled).count()
     while waiting:
         # Each round follows one key change further back, until a round finds nothing.
         before = waiting
         older = _from_same_key(_from_old_key(filled, lacking), lacking)
         filled = older.localCheckpoint(eager=True)
-        waiting = _awaiting_old_key(filled).count()
+        waiting = _pairs(filled).count()
         if waiting >= before:
             break
     return filled
@@ -74,33 +76,58 @@ def _from_same_key(rows: DataFrame, lacking: list[str]) -> DataFrame:
 
 def _from_old_key(rows: DataFrame, lacking: list[str]) -> DataFrame:
     """Fill create events of a key change from the last image of the old key."""
-    deletes = rows.where((F.col("op") == DELETE) & (F.col("verdict") == NEW)).select(
-        F.col("row_key").alias("old_key"),
-        F.col("position").alias("at"),
-        F.when(F.col("live"), F.col("stored_image")).alias("old_stored"),
-    )
+    pairs = _pairs(rows)
     images = rows.where((F.col("op") != DELETE) & (F.col("verdict") == NEW)).select(
         F.col("row_key").alias("old_key"),
         F.col("position").alias("before"),
         F.struct("image", "unavailable").alias("earlier"),
     )
+    is_earlier = F.col("before") < F.col("at")
     last = (
-        deletes.join(images, "old_key", "left")
-        .groupBy("old_key", "at")
+        pairs.join(images, "old_key", "left")
+        .groupBy(*_PLACE)
         .agg(
             F.max_by(
-                F.when(F.col("before") < F.col("at"), F.col("earlier")),
-                F.when(F.col("before") < F.col("at"), F.col("before")),
+                F.when(is_earlier, F.col("earlier")), F.when(is_earlier, F.col("before"))
             ).alias("earlier"),
             F.first("old_stored").alias("old_stored"),
         )
     )
-    joined = rows.join(
-        last, (F.col("position") == F.col("at")) & (F.col("row_key") != F.col("old_key")), "left"
-    )
     known = {name: _old_value(name) for name in lacking}
-    done = _filled(joined, known, _is_awaiting())
+    done = _filled(rows.join(last, list(_PLACE), "left"), known, _is_awaiting())
     return done.select(*rows.columns)
+
+
+def _pairs(rows: DataFrame) -> DataFrame:
+    """Create events that lack values, each with the delete event of its old key.
+
+    Both are one change; where several keys changed at one position, their order in the transaction
+    tells which, and where nothing tells no value is taken: it could be another row's.
+
+    Returns:
+        `topic, partition, offset` of the create event, `old_key`, `at` (the delete event's
+        position) and `old_stored` (what silver has under the old key).
+    """
+    deletes = (
+        rows.where((F.col("op") == DELETE) & (F.col("verdict") == NEW))
+        .groupBy(F.col("row_key").alias("old_key"), "change", F.col("total_order").alias("gone"))
+        .agg(
+            F.min("position").alias("at"),
+            F.first(F.when(F.col("live"), F.col("stored_image"))).alias("old_stored"),
+        )
+    )
+    moved = rows.where(_is_awaiting()).select(*_PLACE, "change", "row_key", "total_order")
+    is_next = F.coalesce(F.col("gone") + 1 == F.col("total_order"), F.lit(True))
+    found = moved.join(deletes, "change").where((F.col("row_key") != F.col("old_key")) & is_next)
+    return (
+        found.groupBy(*_PLACE)
+        .agg(
+            F.count_distinct("old_key").alias("keys"),
+            *(F.min_by(name, "at").alias(name) for name in ("old_key", "old_stored")),
+            F.min("at").alias("at"),
+        )
+        .where("keys = 1")
+    )
 
 
 def _old_value(name: str) -> Column:
@@ -112,18 +139,6 @@ def _old_value(name: str) -> Column:
         F.col("old_stored").isNotNull().alias("has"), _field("old_stored", name).alias("value")
     )
     return F.when(F.col("earlier").isNotNull(), in_batch).otherwise(in_silver)
-
-
-def _awaiting_old_key(rows: DataFrame) -> DataFrame:
-    """Create events that still lack values and whose old key is in the batch, with its values."""
-    deletes = rows.where((F.col("op") == DELETE) & (F.col("verdict") == NEW)).select(
-        F.col("position").alias("at"), F.col("row_key").alias("old_key")
-    )
-    return rows.where(_is_awaiting()).join(
-        deletes,
-        (F.col("position") == F.col("at")) & (F.col("row_key") != F.col("old_key")),
-        "left_semi",
-    )
 
 
 def _is_awaiting() -> Column:

@@ -98,4 +98,5 @@ def judge(rows: DataFrame, source: SourceConfig, connector: Connector) -> DataFr
         "s.gtid AS gtid",
         "s.txId AS source_transaction",
         "s.lsn AS source_lsn",
+        "alone_since_ms",
     )

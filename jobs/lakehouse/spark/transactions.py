@@ -84,13 +84,12 @@ def cut_transactions(
     unjudged = envelopes.where(f"NOT ({around.left_behind})")
     fresh = unjudged.where(f"{IS_EVENT} AND NOT redelivered")
     topics = ingested(marks, source)
-    patience_ms = int(source.transactions.timeout.total_seconds() * 1000)
     judge = partial(
         judge_transactions,
         bounds(marks, fresh),
         expected_events(marks, topics),
         tuple(topics),
-        around.stream_time_ms - patience_ms,
+        around.stream_time_ms - patience_ms(source),
     )
     states = judge(_events(envelopes), None).localCheckpoint(eager=False)
     summary = summarise(states)
@@ -112,6 +111,11 @@ def cut_transactions(
         tuple(f"transaction {row['transaction']}: {row['odd']}" for row in found),
         _metrics(states, summary, source, around),
     )
+
+
+def patience_ms(source: SourceConfig) -> int:
+    """How long what is not whole waits for its rest, in milliseconds of the source's time."""
+    return int(source.transactions.timeout.total_seconds() * 1000)
 
 
 def _metrics(

@@ -1,0 +1,114 @@
+"""Key changes whose halves are landed one after the other, without transaction metadata."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.sql import SparkSession
+
+from lakehouse.config import Settings
+from tests.support.debezium import Postgres, Table, column
+from tests.support.runs import Runs, laws_hold, open_runs
+
+PLACEHOLDER = "__debezium_unavailable_value"
+# Their event keys are in topic partitions 0 and 1 by turns.
+OLD, NEW, SAME_PARTITION = 1, 2, 3
+
+
+def table(name: str) -> Table:
+    columns = [column("id", "int32", optional=False), column("note", "string")]
+    return Table(name, [*columns, column("big", "string")])
+
+
+def row(number: int, note: str, big: str = PLACEHOLDER) -> dict[str, object]:
+    return {"id": number, "note": note, "big": big}
+
+
+GONE_LATE, COME_LATE, BETWEEN = (table(name) for name in ("gone_late", "come_late", "between"))
+
+
+@pytest.fixture
+def runs(spark: SparkSession, settings: Settings, tmp_path, request) -> Runs:
+    name = request.function.__name__.removeprefix("test_")[:40]
+    return open_runs(spark, settings, tmp_path, name)
+
+
+def take(pg: Postgres, topic: Table, op: str) -> list[dict[str, object]]:
+    """What a topic partition has from the newest event with `op` on; it is landed later."""
+    mine = [m for m in pg.messages if str(m["topic"]).endswith(f".{topic.name}")]
+    first = [m for m in mine if f'"op":"{op}"' in str(m["value"])][-1]
+    late = [
+        m for m in mine if m["partition"] == first["partition"] and m["offset"] >= first["offset"]
+    ]
+    pg.messages = [m for m in pg.messages if m not in late]
+    return late
+
+
+def test_neither_half_is_applied_before_the_other_is_landed(runs: Runs):
+    pg = Postgres(runs.source.name, partitions=2, framed=False)
+    # Table → new key, and a row that is changed behind the half that lands first.
+    told = ((GONE_LATE, NEW, 11), (COME_LATE, NEW, 12), (BETWEEN, SAME_PARTITION, 12))
+    for each, new, beside in told:
+        pg.transact(*((each, "c", None, row(key, "old", f"big{key}")) for key in (OLD, beside)))
+        pg.transact((each, "u", row(OLD, "old"), row(new, "moved")))
+        pg.transact((each, "u", None, row(new, "last")), (each, "u", None, row(beside, "last")))
+    late = [*take(pg, GONE_LATE, "d"), *take(pg, COME_LATE, "c"), *take(pg, BETWEEN, "c")]
+
+    first = runs.run(pg)
+
+    assert laws_hold(first["apply"])
+    for each, _, beside in told:
+        before = [(OLD, "old", "big1"), (beside, "old", f"big{beside}")]
+        assert runs.rows(each.name, "id", "note", "big") == before, each.name
+    assert first["apply"].detail["findings"] == []
+
+    pg.messages += late
+    second = runs.run(pg)
+
+    assert laws_hold(second["apply"])
+    assert "0 messages wait" in second["apply"].message
+    for each, new, beside in told:
+        after = [(new, "last", "big1"), (beside, "last", f"big{beside}")]
+        assert runs.rows(each.name, "id", "note", "big") == after, each.name
+
+
+def test_a_half_that_stays_alone_is_applied_and_told(runs: Runs):
+    """What is newer in every topic partition of the topic shows that the other never comes."""
+    pg = Postgres(runs.source.name, partitions=2, framed=False)
+    pg.transact(*((BETWEEN, "c", None, row(number, "old", "big")) for number in (OLD, 11, 12)))
+    pg.transact((BETWEEN, "u", row(OLD, "old"), row(NEW, "moved")))
+    lost = [m for m in pg.messages if "newkey" in str(m["headers"])]
+    pg.messages = [m for m in pg.messages if m not in lost]
+    pg.transact((BETWEEN, "u", None, row(12, "newer")))
+
+    assert laws_hold(runs.run(pg)["apply"])
+    assert runs.rows("between", "id", "note") == [(OLD, "old"), (11, "old"), (12, "newer")]
+
+    pg.transact((BETWEEN, "u", None, row(11, "newer")))
+    second = runs.run(pg)
+
+    assert laws_hold(second["apply"])
+    told = " ".join(map(str, second["apply"].detail["findings"]))
+    assert "1 halves of key changes" in told
+    assert runs.rows("between", "id", "note", "big") == [
+        (OLD, "old", "big"),
+        (NEW, "moved", None),
+        (11, "newer", "big"),
+        (12, "newer", "big"),
+    ]
+
+
+def test_a_half_waits_no_longer_than_an_open_transaction(runs: Runs):
+    pg = Postgres(runs.source.name, partitions=2, framed=False)
+    pg.transact((BETWEEN, "c", None, row(OLD, "old", "big")))
+    pg.transact((BETWEEN, "u", row(OLD, "old"), row(NEW, "moved", "big")))
+    take(pg, BETWEEN, "c")
+    assert laws_hold(runs.run(pg)["apply"])
+    assert runs.rows("between", "id", "note") == [(OLD, "old")]
+
+    pg.clock_ms += int(runs.source.transactions.timeout.total_seconds() * 1000)
+    pg.send_raw(f"__debezium-heartbeat.{runs.source.name}", "{}", '{"ts_ms":1}')
+    second = runs.run(pg)
+
+    assert laws_hold(second["apply"])
+    assert runs.rows("between", "id", "note") == []
+    assert "applied alone" in str(second["apply"].detail["findings"])
