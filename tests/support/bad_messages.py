@@ -27,6 +27,10 @@ _ROW = {"id": 2, "v": "two"}
 _TWICE = '"op":"c","op":"d"'
 _INT = optional("v", "int32")
 _LONG = optional("v", "int64")
+_NOTIFICATION = (
+    '{"id":"n1","aggregate_type":"Initial Snapshot","type":"STARTED",'
+    '"additional_data":{"connector_name":"app"},"timestamp":1790000000000}'
+)
 _PLACEHOLDER = "__debezium_unavailable_value"
 
 
@@ -74,6 +78,12 @@ ENVELOPE = {
     "op_x": Case(payload(op="x"), "unknown_operation"),
     "op_number": Case(payload(op=5), "unknown_operation"),
     "op_m": Case(payload(op="m")),
+    "heartbeat": Case(text(lambda _: '{"ts_ms":1790000000000}')),
+    "heartbeat_with_schema": Case(
+        text(lambda _: '{"schema":{"type":"struct"},"payload":{"ts_ms":1790000000000}}')
+    ),
+    "notification": Case(text(lambda _: _NOTIFICATION)),
+    "more_than_a_heartbeat": Case(text(lambda _: '{"ts_ms":1,"after":null}'), "no_operation"),
     "payload_null": Case(text(lambda _: '{"schema":null,"payload":null}'), "no_operation"),
     "source_null": Case(payload(source=None), "no_source_block"),
     "source_text": Case(payload(source="app.public"), "no_source_block"),

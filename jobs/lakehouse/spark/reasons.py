@@ -6,6 +6,9 @@ parts need. The order of the reasons is the order in which a message is read.
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import or_
+
 import pyspark.sql.functions as F
 from pyspark.sql import Column, DataFrame
 
@@ -19,7 +22,15 @@ from lakehouse.spark.tombstones import EMPTY_MESSAGE
 IDENTITY = {"database": "db", "schema_name": "schema", "table_name": "table"}
 # Beyond it no VARIANT holds a message, and Jackson gives up on its texts.
 MAX_VALUE_BYTES = 16_000_000
-_MINUS_ZERO = r":-0(?:\.0+)?(?:[eE][-+]?\d+)?[,}]"
+# What may stand before the sign: the colon, or white space behind it.
+_BEFORE_A_SIGN = ":", " ", "\t", "\n", "\r"
+_MINUS_ZERO = r":\s*-0(?:\.0+)?(?:[eE][-+]?\d+)?\s*[,}]"
+# The members of what a connector writes beside change events (`messages.md` §4): a heartbeat, and
+# a notification. A transform may route them into any topic.
+_BESIDE_EVENTS = (
+    ("ts_ms",),
+    ("additional_data", "aggregate_type", "id", "timestamp", "type"),
+)
 
 
 def symptoms() -> tuple[Column, ...]:
@@ -33,16 +44,20 @@ def symptoms() -> tuple[Column, ...]:
         has_lone_surrogate(value).alias("has_half_pair"),
         has_lone_surrogate(key).alias("key_has_half_pair"),
         # VARIANT makes 0 of it.
-        F.when(F.contains(value, F.lit(":-0")) & value.rlike(_MINUS_ZERO), value).alias(
-            "minus_zero"
-        ),
+        F.when(_may_have_minus_zero(value) & value.rlike(_MINUS_ZERO), value).alias("minus_zero"),
     )
+
+
+def _may_have_minus_zero(value: Column) -> Column:
+    """Few messages have a number that begins so; dates and UUIDs have the two characters, too."""
+    signed = (F.contains(value, F.lit(f"{before}-0")) for before in _BEFORE_A_SIGN)
+    return F.contains(value, F.lit("-0")) & reduce(or_, signed)
 
 
 def judge(rows: DataFrame, source: SourceConfig, connector: Connector) -> DataFrame:
     """What becomes of each message: control, quarantined with a reason, or a change event."""
     is_data = f"role = {literal(TopicRole.DATA)}"
-    other = f"NOT ({is_data}) OR op <=> {literal(MESSAGE)} OR (op IS NULL AND is_schema_change)"
+    other = f"NOT ({is_data}) OR op <=> {literal(MESSAGE)} OR (op IS NULL AND {_is_control()})"
     tombstone = "value_null AND key IS NOT NULL"
     operations = ", ".join(map(literal, OPERATIONS))
     reasons = {
@@ -100,3 +115,10 @@ def judge(rows: DataFrame, source: SourceConfig, connector: Connector) -> DataFr
         "s.lsn AS source_lsn",
         "alone_since_ms",
     )
+
+
+def _is_control() -> str:
+    """Whether a message without an operation stands beside the change events, by its members."""
+    members = "array_sort(map_keys(try_variant_get(payload, '$', 'map<string,string>')))"
+    shapes = ", ".join(f"array({', '.join(map(literal, names))})" for names in _BESIDE_EVENTS)
+    return f"(is_schema_change OR coalesce({members} IN ({shapes}), false))"
