@@ -31,6 +31,30 @@ WRONG_VALUES = {
         "[snapshot]\nxyz = 1",
         "snapshot.xyz: unknown key 'xyz': expected one of complete, max_sweep",
     ),
+    "unknown type of a column": (
+        '[tables."public.orders"]\ncolumns.price = { type = "numbr(9,2)" }',
+        (
+            "tables.\"public.orders\".columns.price.type: 'numbr(9,2)': expected a type of the "
+            'source such as "bigint unsigned", "decimal(12,4)" or "datetime(6)" '
+            "(did you mean 'number'?)"
+        ),
+    ),
+    "decimal without digits": (
+        '[tables."public.orders"]\ncolumns.price = { type = "decimal" }',
+        (
+            "tables.\"public.orders\".columns.price.type: 'decimal': expected a type of the "
+            'source such as "bigint unsigned", "decimal(12,4)" or "datetime(6)" '
+            "(a decimal needs its digits)"
+        ),
+    ),
+    "size that is no number": (
+        '[tables."public.orders"]\ncolumns.name = { type = "varchar(long)" }',
+        (
+            "tables.\"public.orders\".columns.name.type: 'varchar(long)': expected a type of the "
+            'source such as "bigint unsigned", "decimal(12,4)" or "datetime(6)" '
+            "(its size is no number)"
+        ),
+    ),
     "unknown key of a column": (
         '[tables."public.orders"]\ncolumns.card = { msk = "drop" }',
         (

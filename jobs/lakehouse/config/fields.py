@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer
 
+from lakehouse.config.source_types import EXPECTED_TYPE, parse_source_type
 from lakehouse.connectors import CONNECTORS
 
 
@@ -87,6 +88,11 @@ def _checked_cron(value: str) -> str:
     return value
 
 
+def _checked_type(value: str) -> str:
+    parse_source_type(value)
+    return value
+
+
 Duration = Annotated[
     timedelta,
     BeforeValidator(_parse_duration),
@@ -133,3 +139,5 @@ SourceName = Annotated[
 Text = Annotated[str, Field(min_length=1, description="text that is not empty")]
 
 Share = Annotated[float, Field(ge=0, le=1, description="a number from 0 to 1")]
+
+ColumnType = Annotated[str, AfterValidator(_checked_type), Field(description=EXPECTED_TYPE)]

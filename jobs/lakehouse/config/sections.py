@@ -9,6 +9,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, model_validato
 
 from lakehouse.config.fields import (
     ChangeKind,
+    ColumnType,
     Cron,
     Duration,
     Pattern,
@@ -144,9 +145,7 @@ class ColumnConfig(Section):
     mask: Annotated[
         Literal["drop", "hash", "redact"] | None, Field(description="one of drop, hash, redact")
     ] = None
-    type: Annotated[
-        Text | None, Field(description='a type of the source such as "bigint unsigned"')
-    ] = None
+    type: ColumnType | None = None
 
 
 class TableConfig(Section):

@@ -73,6 +73,7 @@ class Connector:
             any topic that the TOML file lists.
         timeout: How long a transaction waits for its END; short where END comes with the next one.
         gtids: Whether a GTID can tell another log of the source.
+        zoned_timestamps: Whether the source's type TIMESTAMP has a zone.
         zoned_as_text: Whether times with a zone have more digits than a timestamp of silver keeps.
         key_changes_in_place: Whether an update that changes the key may be one event.
         schema_changes_in_data: Whether schema changes come between the data events, without `op`.
@@ -93,6 +94,7 @@ class Connector:
     own_topics: bool = True
     timeout: str = "1h"
     gtids: bool = False
+    zoned_timestamps: bool = False
     zoned_as_text: bool = False
     key_changes_in_place: bool = False
     schema_changes_in_data: bool = False

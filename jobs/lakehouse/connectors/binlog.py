@@ -41,6 +41,7 @@ def binlog_connector(name: str, *, ordered_rows: bool) -> Connector:
         position=(*_COMMIT, _ROW) if ordered_rows else _COMMIT,
         commit_fields=len(_COMMIT),
         gtids=True,
+        zoned_timestamps=True,
         ddl_dialect="mysql",
         losses=_LOSSES,
         hidden_types={

@@ -18,6 +18,7 @@ TICDC = Connector(
     position=(PositionField("commit_ts", Codec.INTEGER, 20),),
     commit_fields=1,
     own_topics=False,
+    zoned_timestamps=True,
     # With output-raw-change-event = true.
     key_changes_in_place=True,
     schema_changes_in_data=True,

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from lakehouse.connectors import Connector
+from lakehouse.plan.declared_types import DECLARED
 from lakehouse.plan.masks import MASKED
-from lakehouse.plan.row_schema import DECLARED, PROVEN
+from lakehouse.plan.row_schema import PROVEN
 
 # What a loss that a person asked for is known from.
 MASK = "the mask in the TOML file"

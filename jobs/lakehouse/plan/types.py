@@ -101,27 +101,31 @@ class Column:
     allowed: str = ""
 
 
-_PRIMITIVES: Mapping[str, ValueType] = {
-    "int8": ValueType(Kind.NARROW, "int", element=ValueType(Kind.CAST, "tinyint")),
-    "int16": ValueType(Kind.NARROW, "int", element=ValueType(Kind.CAST, "smallint")),
-    "int32": ValueType(Kind.CAST, "int"),
-    "int64": ValueType(Kind.CAST, "bigint"),
-    "float": ValueType(Kind.CAST, "float"),
-    "float32": ValueType(Kind.CAST, "float"),
-    "double": ValueType(Kind.CAST, "double"),
-    "float64": ValueType(Kind.CAST, "double"),
-    "boolean": ValueType(Kind.CAST, "boolean"),
-    "string": ValueType(Kind.CAST, "string"),
-    "bytes": ValueType(Kind.BASE64, "binary"),
-}
+INT = ValueType(Kind.CAST, "int")
+LONG = ValueType(Kind.CAST, "bigint")
+FLOAT = ValueType(Kind.CAST, "float")
+DOUBLE = ValueType(Kind.CAST, "double")
+BOOLEAN = ValueType(Kind.CAST, "boolean")
+TEXT = ValueType(Kind.CAST, "string")
 BINARY = ValueType(Kind.BASE64, "binary")
 DATE = ValueType(Kind.DAYS, "date")
+MILLIS = ValueType(Kind.MILLIS, "timestamp_ntz")
+MICROS = ValueType(Kind.MICROS, "timestamp_ntz")
+ZONED = ValueType(Kind.ZONED, "timestamp")
 UNSIGNED_BIGINT = ValueType(Kind.UNSIGNED, "decimal(20,0)")
-TEXT = ValueType(Kind.CAST, "string")
-_ZONED = ValueType(Kind.ZONED, "timestamp")
-_LONG = ValueType(Kind.CAST, "bigint")
-_MILLIS = ValueType(Kind.MILLIS, "timestamp_ntz")
-_MICROS = ValueType(Kind.MICROS, "timestamp_ntz")
+PRIMITIVES: Mapping[str, ValueType] = {
+    "int8": ValueType(Kind.NARROW, "int", element=ValueType(Kind.CAST, "tinyint")),
+    "int16": ValueType(Kind.NARROW, "int", element=ValueType(Kind.CAST, "smallint")),
+    "int32": INT,
+    "int64": LONG,
+    "float": FLOAT,
+    "float32": FLOAT,
+    "double": DOUBLE,
+    "float64": DOUBLE,
+    "boolean": BOOLEAN,
+    "string": TEXT,
+    "bytes": BINARY,
+}
 
 # A unit that the type itself cannot show is written into the column's doc.
 _UNITS: Mapping[str, str] = {
@@ -158,15 +162,15 @@ _SEMANTIC: Mapping[str, ValueType | Callable[[Schema], ValueType]] = {
     "io.debezium.data.VariableScaleDecimal": ValueType(Kind.VARIABLE_DECIMAL, "string"),
     "io.debezium.time.Date": DATE,
     "org.apache.kafka.connect.data.Date": DATE,
-    "io.debezium.time.Time": _LONG,
-    "io.debezium.time.MicroTime": _LONG,
-    "io.debezium.time.NanoTime": _LONG,
-    "org.apache.kafka.connect.data.Time": _LONG,
-    "io.debezium.time.Timestamp": _MILLIS,
-    "org.apache.kafka.connect.data.Timestamp": _MILLIS,
-    "io.debezium.time.MicroTimestamp": _MICROS,
-    "io.debezium.time.NanoTimestamp": _LONG,
-    "io.debezium.time.ZonedTimestamp": _ZONED,
+    "io.debezium.time.Time": LONG,
+    "io.debezium.time.MicroTime": LONG,
+    "io.debezium.time.NanoTime": LONG,
+    "org.apache.kafka.connect.data.Time": LONG,
+    "io.debezium.time.Timestamp": MILLIS,
+    "org.apache.kafka.connect.data.Timestamp": MILLIS,
+    "io.debezium.time.MicroTimestamp": MICROS,
+    "io.debezium.time.NanoTimestamp": LONG,
+    "io.debezium.time.ZonedTimestamp": ZONED,
 }
 
 
@@ -215,15 +219,15 @@ def value_type(schema: Schema, connector: Connector | None = None) -> ValueType:
         ValueError: The type is unknown.
     """
     known = _SEMANTIC.get(str(schema.get("name") or "")) or _TIDB.get(str(schema.get("tidb_type")))
-    if known is _ZONED and connector is not None and connector.zoned_as_text:
+    if known is ZONED and connector is not None and connector.zoned_as_text:
         return TEXT
     if isinstance(known, ValueType):
         return known
     if known is not None:
         return known(schema)
     kind = str(schema.get("type"))
-    if kind in _PRIMITIVES:
-        return _PRIMITIVES[kind]
+    if kind in PRIMITIVES:
+        return PRIMITIVES[kind]
     if kind in _NESTED:
         return _NESTED[kind](schema, connector)
     raise ValueError(f"type {kind!r}: expected one of Kafka Connect's")

@@ -7,6 +7,7 @@ costs a call of the JVM for each operator, and a wide table has thousands of the
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 
 from lakehouse.names import quote_ident
@@ -17,6 +18,7 @@ from lakehouse.spark.sql import literal
 
 # What the secret makes of HMAC's two constants: columns of each row that has hashed values.
 MASK_INNER, MASK_OUTER = "mask_inner", "mask_outer"
+_DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
 _DIGITS = "0123456789ABCDEF"
 _HEX_DIGITS = 32
 _WORD = 8
@@ -28,7 +30,19 @@ def decode(token: str, kind: ValueType) -> str:
 
 
 def _cast(token: str, kind: ValueType) -> str:
-    return token if kind.spark == "string" else f"try_cast({token} AS {kind.spark})"
+    if kind.spark == "string":
+        return token
+    return _exact_decimal(token, kind) or f"try_cast({token} AS {kind.spark})"
+
+
+def _exact_decimal(text: str, kind: ValueType) -> str:
+    """A number as decimal, NULL where a cast would round it; empty where that is not the type."""
+    found = _DECIMAL.fullmatch(kind.spark)
+    if found is None:
+        return ""
+    longest = f"decimal(38,{38 - int(found[1]) + int(found[2])})"
+    is_exact = f"try_cast(number AS {kind.spark}) = try_cast(number AS {longest})"
+    return _let("number", text, f"if({is_exact}, try_cast(number AS {kind.spark}), NULL)")
 
 
 def _narrow(token: str, kind: ValueType) -> str:
@@ -91,9 +105,10 @@ def _decimal(token: str, kind: ValueType) -> str:
     return f"try_cast({text} AS {kind.spark})"
 
 
-def _variable_decimal(token: str, _: ValueType) -> str:
-    text = _long_decimal("try_to_binary(parts.value, 'base64')", "parts.scale")
-    return _let("parts", f"from_json({token}, 'scale int, value string')", text)
+def _variable_decimal(token: str, kind: ValueType) -> str:
+    digits = _long_decimal("try_to_binary(parts.value, 'base64')", "parts.scale")
+    text = _let("parts", f"from_json({token}, 'scale int, value string')", digits)
+    return _exact_decimal(text, kind) or text
 
 
 def _long_decimal(number: str, scale: str) -> str:

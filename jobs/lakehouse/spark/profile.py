@@ -160,7 +160,7 @@ def load_schemas(
         for fingerprint in {group.fingerprint for group in mine if group.fingerprint is not None}:
             schema = samples[fingerprint]
             read = (
-                proven_schema(proven.get(fingerprint, {}), declared)
+                proven_schema(proven.get(fingerprint, {}), connector, declared)
                 if schema is None
                 else read_schema(schema, connector, declared)
             )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 
-from lakehouse.plan.row_schema import DECLARED
+from lakehouse.plan.declared_types import DECLARED
 from lakehouse.plan.types import Column, Kind
 from lakehouse.spark.sql import any_of, literal
 
