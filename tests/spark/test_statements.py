@@ -15,7 +15,7 @@ from tests.support.debezium import Table, column
 from tests.support.runs import Runs, laws_hold
 
 ID, A, B = (column(name, "int32", optional=name != "id") for name in ("id", "a", "b"))
-V = column("v", "string")
+V, GRADE, MADE = column("v", "string"), column("grade", "string"), column("made", "string")
 # Rows, and how the table is then; each step is a statement and a change behind it.
 STEPS = [
     ("CREATE", "", [ID, A, B, V], {"id": 1, "a": 1, "b": 10, "v": "x"}),
@@ -27,12 +27,20 @@ STEPS = [
     ),
     ("ALTER", "DROP COLUMN v", [ID, B, A], {"id": 3, "b": 3, "a": 30}),
     ("ALTER", "ADD COLUMN v TEXT", [ID, B, A, V], {"id": 4, "b": 4, "a": 40, "v": "z"}),
+    (
+        "ALTER",
+        "ADD COLUMN grade VARCHAR(9) DEFAULT 'new', ADD COLUMN made VARCHAR(9) DEFAULT (USER())",
+        [ID, B, A, V, GRADE, MADE],
+        {"id": 5, "b": 5, "a": 50, "v": "z", "grade": None, "made": "ann"},
+    ),
 ]
+# No event tells that the rows which were there have the default of a statement.
 EXPECTED = [
-    (1, 1, 10, "x", None),
-    (2, 2, 20, "y", None),
-    (3, 3, 30, None, None),
-    (4, 4, 40, None, "z"),
+    (1, 1, 10, "x", None, "new", None),
+    (2, 2, 20, "y", None, "new", None),
+    (3, 3, 30, None, None, "new", None),
+    (4, 4, 40, None, "z", "new", None),
+    (5, 5, 50, None, "z", None, "ann"),
 ]
 
 
@@ -49,14 +57,16 @@ def test_columns_that_swap_or_come_again_keep_their_values(spark, settings, tmp_
         orders.columns = columns
         connector.define(orders, kind, clause)
         connector.commit((orders, "c", None, row))
-        if runs_each or row["id"] == 4:
+        if runs_each or row["id"] == 5:
             outcomes = runs.run(connector)
             assert {outcome.status for outcome in outcomes.values()} == {"succeeded"}
             assert laws_hold(outcomes["apply"])
             assert outcomes["check"].detail["unlike"] == ()
     shown = spark.table(full_name(f"silver_{name}.public__orders"))
-    assert set(shown.columns) == {"id", "a", "b", "v__dropped_1", "v", "_cdc"}
-    assert runs.rows("orders", "id", "b", "a", "v__dropped_1", "v") == EXPECTED
+    columns = ("id", "b", "a", "v__dropped_1", "v", "grade", "made")
+    assert set(shown.columns) == {*columns, "_cdc"}
+    assert runs.rows("orders", *columns) == EXPECTED
+    assert any("'made' was added" in found for found in outcomes["apply"].detail["findings"])
 
 
 def test_a_statement_alone_holds_its_table_until_a_person_decides(spark, settings, tmp_path):

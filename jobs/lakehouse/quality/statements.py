@@ -139,5 +139,24 @@ def renames(
     }
 
 
+def additions(
+    rows: Sequence[SchemaVersionRow], connector: str, lives: Incarnations
+) -> dict[tuple[Parts, int], tuple[tuple[str, str], ...]]:
+    """Table of today and incarnation → statements that may add columns, with its name in them.
+
+    Args:
+        rows: Oldest first.
+        connector: Of the source.
+        lives: What happened to whole tables.
+    """
+    found: dict[tuple[Parts, int], list[tuple[str, str]]] = {}
+    for row in placed(rows):
+        if row.is_from_ddl and "add" in row.ddl.lower():
+            table = TableIdentity.of(json.loads(row.identity))
+            life = lives.at(table.parts(connector), row.position)
+            found.setdefault(life, []).append((row.ddl, table.table))
+    return {life: tuple(mine) for life, mine in found.items()}
+
+
 def _parts(row: SchemaVersionRow, connector: str) -> Parts:
     return TableIdentity.of(json.loads(row.identity)).parts(connector)

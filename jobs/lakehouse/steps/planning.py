@@ -31,7 +31,8 @@ from lakehouse.plan.schema import RENAMING, TOLERANT
 from lakehouse.plan.sweeps import sweep_rule
 from lakehouse.plan.table_names import TableNames, table_names
 from lakehouse.plan.tables import SweepRule, TablePlan
-from lakehouse.quality.statements import renames
+from lakehouse.plan.told_defaults import columns_since, with_told_defaults
+from lakehouse.quality.statements import additions, renames
 from lakehouse.quality.versions import holds, keeping
 from lakehouse.spark import silver
 from lakehouse.spark.generations import with_earlier
@@ -49,6 +50,7 @@ class _Known:
         kept: The tables of which a version is followed as far as their columns stay as they are.
         cut: The newest one.
         progress: Its progress.
+        additions: Table of today and incarnation → statements that may add columns, with its name.
     """
 
     columns: Mapping[tuple[Parts, int], tuple[Rename, ...]]
@@ -56,6 +58,7 @@ class _Known:
     kept: frozenset[TableIdentity]
     cut: CutRow | None
     progress: Progress
+    additions: Mapping[tuple[Parts, int], tuple[tuple[str, str], ...]]
 
 
 def table_plans(
@@ -80,6 +83,7 @@ def table_plans(
         frozenset(lives.today(t, source.connector) for t in keeping(recorded)),
         work.cut,
         Progress.from_json(work.cut.offsets if work.cut else ""),
+        additions(recorded, source.connector, lives),
     )
     groups = _with_renamed(work, published, known.columns)
     names = table_names(
@@ -124,6 +128,9 @@ def _plan(
     )
     schemas = work.batch.schemas.get(identity, {})
     plan = plan_table(identity, mine, schemas, facts, rules)
+    if columns_since(plan):
+        told = known.additions.get(_life(identity, source.connector), ())
+        plan = with_told_defaults(plan, told, work.connector.ddl_dialect)
     if not mine and not plan.renames:
         return None
     former = {rename.was.lower() for rename in renamed}

@@ -1,0 +1,145 @@
+"""Defaults that only a statement tells: what rows older than an added column have in it.
+
+In: the plan of a table's batch, the columns that its statements added. Out: the plan in which a
+constant default stands where the schema of the events has none, and a note for every other one:
+the source sends no event for these rows (`design.md` §4).
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+from decimal import Context, Decimal
+
+from lakehouse.plan.statements import AddedColumn, added_columns
+from lakehouse.plan.tables import TablePlan
+from lakehouse.plan.types import Column, Kind, ValueType
+
+# The longest decimal of a database that sends statements has 65 digits.
+_DIGITS = Context(prec=100)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def columns_since(plan: TablePlan) -> dict[str, Column]:
+    """The columns, by lower-case name, that rows older than the batch's newest version lack."""
+    if plan.exists:
+        return {column.name.lower(): column for column in plan.schema.add}
+    first = {c.name.lower() for version in plan.versions[:1] for c in version.stored_columns}
+    found = {c.name.lower(): c for version in plan.versions for c in version.stored_columns}
+    return {name: column for name, column in found.items() if name not in first}
+
+
+def with_told_defaults(
+    plan: TablePlan, statements: Sequence[tuple[str, str]], dialect: str | None
+) -> TablePlan:
+    """The plan with what statements tell of columns that older rows lack.
+
+    Args:
+        plan: Its defaults are those of the events' schema, which comes first.
+        statements: Those that may add columns, oldest first, with the table's name in them.
+        dialect: sqlglot's name of the source's SQL; None where the source sends no statements.
+    """
+    added = columns_since(plan)
+    told = (column for ddl, table in statements for column in added_columns(ddl, dialect, table))
+    newest = {column.name.lower(): column for column in told}
+    defaults, notes = dict(plan.defaults), list(plan.notes)
+    for name, column in added.items():
+        statement = newest.get(name)
+        if statement is None or name in defaults or column.type.is_masked:
+            continue
+        token = None if statement.constant is None else as_sent(statement.constant, column)
+        if token is not None:
+            defaults[name] = replace(column, default=token)
+        elif statement.default or statement.required:
+            notes.append(_unknown(statement))
+    return replace(plan, defaults=defaults, notes=tuple(notes))
+
+
+def _unknown(column: AddedColumn) -> str:
+    what = f"the default {column.default}" if column.default else "NOT NULL and without a default"
+    return (
+        f"column {column.name!r} was added with {what}, which the source gave to its older rows "
+        "without an event: they are NULL here; read the table again with an incremental snapshot"
+    )
+
+
+def as_sent(constant: str, column: Column) -> str | None:
+    """A constant of a statement as the JSON that an event would have; None where that is unclear.
+
+    Args:
+        constant: Without quotes.
+        column: As the events declare it.
+    """
+    sent = column.type.sent
+    name = sent.spark.partition("(")[0]
+    convert = _SENT.get((sent.kind, name)) or _SENT.get((sent.kind, ""))
+    if convert is None or (sent.spark == "bigint" and column.semantic):
+        return None
+    try:
+        return json.dumps(convert(constant, sent))
+    except (ValueError, LookupError, ArithmeticError):
+        return None
+
+
+def _text(constant: str, _: ValueType) -> str:
+    return constant
+
+
+def _whole(constant: str, _: ValueType) -> int:
+    return int(constant)
+
+
+def _float(constant: str, _: ValueType) -> float:
+    return float(constant)
+
+
+def _digits(constant: str, _: ValueType) -> str:
+    return str(Decimal(constant))
+
+
+def _flag(constant: str, _: ValueType) -> bool:
+    return {"0": False, "1": True, "false": False, "true": True}[constant.lower()]
+
+
+def _bytes_of_decimal(constant: str, sent: ValueType) -> str:
+    unscaled = Decimal(constant).scaleb(sent.scale, _DIGITS)
+    if unscaled != int(unscaled):
+        raise ValueError(f"{constant!r} has more digits than the column")
+    number = int(unscaled)
+    size = number.bit_length() // 8 + 1
+    return base64.b64encode(number.to_bytes(size, "big", signed=True)).decode()
+
+
+def _days(constant: str, _: ValueType) -> int:
+    return date.fromisoformat(constant).toordinal() - _EPOCH.toordinal()
+
+
+def _millis(constant: str, sent: ValueType) -> int:
+    return _micros(constant, sent) // 1000
+
+
+def _micros(constant: str, _: ValueType) -> int:
+    moment = datetime.fromisoformat(constant)
+    if moment.tzinfo is not None:
+        raise ValueError(f"{constant!r} has a zone")
+    return (moment.replace(tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
+
+
+_SENT: Mapping[tuple[Kind, str], Callable[[str, ValueType], object]] = {
+    (Kind.CAST, "string"): _text,
+    (Kind.CAST, "int"): _whole,
+    (Kind.CAST, "bigint"): _whole,
+    (Kind.CAST, "float"): _float,
+    (Kind.CAST, "double"): _float,
+    (Kind.CAST, "boolean"): _flag,
+    (Kind.CAST, "decimal"): _digits,
+    (Kind.NARROW, ""): _whole,
+    (Kind.UNSIGNED, ""): _whole,
+    (Kind.DECIMAL, ""): _bytes_of_decimal,
+    (Kind.DAYS, ""): _days,
+    (Kind.MILLIS, ""): _millis,
+    (Kind.MICROS, ""): _micros,
+}
