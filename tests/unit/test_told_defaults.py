@@ -7,9 +7,13 @@ import json
 
 import pytest
 
-from lakehouse.connectors import MYSQL
-from lakehouse.plan.statements import AddedColumn, added_columns
-from lakehouse.plan.told_defaults import as_sent
+from lakehouse.connectors.mysql import MYSQL
+from lakehouse.names import TableIdentity
+from lakehouse.plan.added_columns import AddedColumn, added_columns
+from lakehouse.plan.progress import Progress
+from lakehouse.plan.schema import SchemaPlan, older_defaults
+from lakehouse.plan.tables import TablePlan, Version
+from lakehouse.plan.told_defaults import as_sent, with_told_defaults
 from lakehouse.plan.types import parse_column
 
 
@@ -20,14 +24,22 @@ def alter(clauses: str) -> str:
 @pytest.mark.parametrize(
     ("ddl", "expected"),
     [
-        (alter("ADD COLUMN a VARCHAR(9) DEFAULT 'it''s'"), AddedColumn("a", "'it''s'", "it's")),
-        (alter("ADD `a b` INT NOT NULL DEFAULT -1"), AddedColumn("a b", "-1", "-1", required=True)),
-        (alter("ADD a TINYINT(1) DEFAULT TRUE, ALGORITHM=INSTANT"), AddedColumn("a", "TRUE", "1")),
+        (
+            alter("ADD COLUMN a VARCHAR(9) DEFAULT 'it''s'"),
+            AddedColumn("a", "'it''s'", True, "it's"),
+        ),
+        (alter("ADD `a b` INT NOT NULL DEFAULT -1"), AddedColumn("a b", "-1", True, "-1", True)),
+        (
+            alter("ADD a TINYINT(1) DEFAULT TRUE, ALGORITHM=INSTANT"),
+            AddedColumn("a", "TRUE", True, "1"),
+        ),
         (alter("ADD a INT DEFAULT NULL"), AddedColumn("a")),
         (alter("ADD a INT NOT NULL"), AddedColumn("a", required=True)),
         (alter("ADD a DATETIME DEFAULT NOW()"), AddedColumn("a", "NOW()")),
-        (alter("ADD a VARBINARY(9) DEFAULT 'abc'"), AddedColumn("a", "'abc'")),
-        (alter("ADD INDEX i (b), ADD a INT DEFAULT 3 AFTER b"), AddedColumn("a", "3", "3")),
+        (alter("ADD a VARBINARY(9) DEFAULT 'abc'"), AddedColumn("a", "'abc'", True)),
+        (alter("ADD a BIT(1) DEFAULT b'1'"), AddedColumn("a", "1", True)),
+        (alter("ADD a INT DEFAULT (5)"), AddedColumn("a", "5", True, "5")),
+        (alter("ADD INDEX i (b), ADD a INT DEFAULT 3 AFTER b"), AddedColumn("a", "3", True, "3")),
     ],
 )
 def test_an_added_column_has_the_default_of_its_statement(ddl, expected):
@@ -37,7 +49,7 @@ def test_an_added_column_has_the_default_of_its_statement(ddl, expected):
 def test_oracles_brackets_hold_added_columns():
     ddl = "ALTER TABLE INV.ORDERS ADD (N NUMBER(4) DEFAULT 7 NOT NULL, V VARCHAR2(9) DEFAULT USER)"
     assert added_columns(ddl, "oracle", "ORDERS") == (
-        AddedColumn("N", "7", "7", required=True),
+        AddedColumn("N", "7", True, "7", True),
         AddedColumn("V", "USER"),
     )
 
@@ -77,7 +89,6 @@ TIME = "io.debezium.time"
         ("1970-01-03", {"type": "int32", "name": f"{TIME}.Date"}, 2),
         ("1970-01-01 00:00:01", {"type": "int64", "name": f"{TIME}.Timestamp"}, 1000),
         ("1970-01-01 00:00:01.5", {"type": "int64", "name": f"{TIME}.MicroTimestamp"}, 1_500_000),
-        ("2024", {"type": "int32", "name": f"{TIME}.Year"}, 2024),
         ("18446744073709551615", {"type": "int64", "tidb_type": "bigint unsigned"}, 2**64 - 1),
     ],
 )
@@ -96,8 +107,56 @@ def test_a_constant_becomes_what_an_event_would_have(constant, field, expected):
         ("10:00:00", {"type": "int64", "name": f"{TIME}.MicroTime"}),
         ("2024-01-01 00:00:00", {"type": "string", "name": f"{TIME}.ZonedTimestamp"}),
         ("maybe", {"type": "boolean"}),
+        ("24", {"type": "int32", "name": f"{TIME}.Year"}),
+        ("18446744073709551615", {"type": "int64"}),
         ("abc", {"type": "bytes"}),
     ],
 )
 def test_a_constant_that_an_event_would_write_otherwise_is_not_taken(constant, field):
     assert as_sent(constant, parse_column({**field, "field": "x"}, MYSQL)) is None
+
+
+TEXT = {"type": "string"}
+ENUM = {"type": "string", "name": "io.debezium.data.Enum"}
+
+
+@pytest.mark.parametrize(
+    ("clause", "field", "expected"),
+    [
+        ("DEFAULT 'new'", TEXT, "new"),
+        # Another statement changed the default before the first event.
+        ("DEFAULT 'new'", {**TEXT, "default": "newer"}, "new"),
+        ("", {**TEXT, "default": "newer"}, None),
+        ("DEFAULT (USER())", {**TEXT, "default": "root"}, None),
+        # The events' schema has a value's own spelling.
+        ("DEFAULT 'NEW'", {**ENUM, "default": "new"}, "new"),
+        ("DEFAULT b'1'", {"type": "boolean", "default": True}, True),
+    ],
+)
+def test_a_statement_tells_what_older_rows_have(clause, field, expected):
+    key = parse_column({"field": "id", "type": "int32"}, MYSQL)
+    added = parse_column({**field, "field": "a", "optional": True}, MYSQL)
+    versions = Version(1, (key,), ("id",), {}), Version(2, (key, added), ("id",), {})
+    plan = TablePlan(
+        identity=TableIdentity("shop", None, "orders"),
+        silver="silver_shop.shop__orders",
+        exists=False,
+        columns={},
+        versions=versions,
+        key=("id",),
+        key_in_row=False,
+        halves=False,
+        schema=SchemaPlan(),
+        renames=(),
+        renamed="",
+        defaults=older_defaults((), [version.columns for version in versions]),
+        start=Progress(),
+        places=(),
+        limits={},
+        truncate="",
+        placeholders=False,
+    )
+    found = with_told_defaults(plan, [(alter(f"ADD a INT {clause}"), "orders")], "mysql")
+    default = found.defaults["a"].default if "a" in found.defaults else None
+    assert (None if default is None else json.loads(default)) == expected
+    assert bool(found.notes) == ("USER" in clause)

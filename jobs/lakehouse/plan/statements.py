@@ -1,15 +1,13 @@
 """DDL statements as the source sends them, read with sqlglot: what only their text tells.
 
-In: the `ddl` of a schema change event. Out: the columns and tables that it renames, and the columns
-that it adds. A statement that cannot be read tells nothing: the full table after the change stands
-beside it anyway.
+In: the `ddl` of a schema change event. Out: the columns and tables that it renames. A statement
+that cannot be read tells nothing: the full table after the change stands beside it anyway.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 import sqlglot
 from sqlglot import Token, TokenType, exp
@@ -20,71 +18,6 @@ Pair = tuple[str, str]
 logging.getLogger("sqlglot").disabled = True
 # Words that change nothing between ALTER and TABLE, and before the names in a clause.
 _NOISE = frozenset(("ONLINE", "OFFLINE", "IGNORE", "COLUMN", "IF", "EXISTS"))
-
-
-@dataclass(frozen=True, slots=True)
-class AddedColumn:
-    """A column as the statement that adds it declares it.
-
-    Attributes:
-        default: As the statement writes it; empty where it has none, or NULL.
-        constant: Its value, without quotes; None where it is no constant.
-        required: Whether the column may not be NULL.
-    """
-
-    name: str
-    default: str = ""
-    constant: str | None = None
-    required: bool = False
-
-
-def added_columns(ddl: str, dialect: str | None, table: str) -> tuple[AddedColumn, ...]:
-    """The columns that a statement adds to a table that is there.
-
-    Args:
-        ddl: One or several statements, as the schema change event carries them.
-        dialect: sqlglot's name of the source's SQL; None where the source sends no statements.
-        table: Its name, without what qualifies it.
-    """
-    if dialect is None or "add" not in ddl.lower():
-        return ()
-    try:
-        read = (_parsed(ddl, tokens, dialect) for tokens in _statements(ddl, dialect))
-        mine = (s for s in read if s is not None and s.this.name.lower() == table.lower())
-        actions = (action for statement in mine for action in statement.args.get("actions") or ())
-        kinds = exp.ColumnDef, exp.Schema
-        return tuple(
-            _added(column)
-            for action in actions
-            if type(action) in kinds
-            for column in action.find_all(exp.ColumnDef)
-        )
-    except SqlglotError:
-        return ()
-
-
-def _added(column: exp.ColumnDef) -> AddedColumn:
-    kinds = [constraint.kind for constraint in column.constraints]
-    required = any(
-        isinstance(kind, exp.NotNullColumnConstraint) and not kind.args.get("allow_null")
-        for kind in kinds
-    )
-    told = [kind.this for kind in kinds if isinstance(kind, exp.DefaultColumnConstraint)]
-    if not told or isinstance(told[-1], exp.Null):
-        return AddedColumn(column.name, required=required)
-    default = told[-1]
-    # Bytes are written as text in a statement, and as Base64 in an event.
-    is_bytes = column.kind is not None and column.kind.is_type("binary", "varbinary", "blob")
-    constant = None if is_bytes else _constant(default)
-    return AddedColumn(column.name, default.sql(), constant, required)
-
-
-def _constant(default: exp.Expression) -> str | None:
-    if isinstance(default, exp.Boolean):
-        return str(int(bool(default.this)))
-    if isinstance(default, exp.Neg) and isinstance(default.this, exp.Literal):
-        return f"-{default.this.name}"
-    return default.name if isinstance(default, exp.Literal) else None
 
 
 def renamed_columns(ddl: str, dialect: str | None) -> tuple[Pair, ...]:
@@ -116,6 +49,20 @@ def renamed_tables(ddl: str, dialect: str | None) -> tuple[Pair, ...]:
         return (*pairs, *_listed(ddl, dialect))
     except SqlglotError:
         return ()
+
+
+def altering(ddl: str, dialect: str) -> Iterator[exp.Alter]:
+    """The ALTER TABLE statements that can be read.
+
+    Args:
+        ddl: One or several statements, as the schema change event carries them.
+        dialect: sqlglot's name of the source's SQL.
+
+    Raises:
+        SqlglotError: The text is none of SQL.
+    """
+    read = (_parsed(ddl, tokens, dialect) for tokens in _statements(ddl, dialect))
+    return (statement for statement in read if statement is not None)
 
 
 def _altered(ddl: str, dialect: str) -> Iterator[tuple[list[Pair], list[Pair]]]:

@@ -1,8 +1,8 @@
 """Defaults that only a statement tells: what rows older than an added column have in it.
 
-In: the plan of a table's batch, the columns that its statements added. Out: the plan in which a
-constant default stands where the schema of the events has none, and a note for every other one:
-the source sends no event for these rows (`design.md` §4).
+In: the plan of a table's batch, the columns that its statements added. Out: the plan with the
+constants of the statements, and a note for every other default: the source sends no event for these
+rows (`design.md` §4).
 """
 
 from __future__ import annotations
@@ -14,12 +14,14 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Context, Decimal
 
-from lakehouse.plan.statements import AddedColumn, added_columns
+from lakehouse.plan.added_columns import AddedColumn, added_columns
 from lakehouse.plan.tables import TablePlan
 from lakehouse.plan.types import Column, Kind, ValueType
 
 # The longest decimal of a database that sends statements has 65 digits.
 _DIGITS = Context(prec=100)
+_SPELT = "io.debezium.data."
+_LONGEST = 2**63
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -38,7 +40,7 @@ def with_told_defaults(
     """The plan with what statements tell of columns that older rows lack.
 
     Args:
-        plan: Its defaults are those of the events' schema, which comes first.
+        plan: Its defaults are those of the events' schema, which may have been set later.
         statements: Those that may add columns, oldest first, with the table's name in them.
         dialect: sqlglot's name of the source's SQL; None where the source sends no statements.
     """
@@ -48,14 +50,30 @@ def with_told_defaults(
     defaults, notes = dict(plan.defaults), list(plan.notes)
     for name, column in added.items():
         statement = newest.get(name)
-        if statement is None or name in defaults or column.type.is_masked:
+        if statement is None or column.type.is_masked:
             continue
-        token = None if statement.constant is None else as_sent(statement.constant, column)
+        token = _token(statement, column, sent=name in defaults)
         if token is not None:
             defaults[name] = replace(column, default=token)
-        elif statement.default or statement.required:
+        elif not statement.is_constant:
+            # What the events' schema has was set later, or stands for an expression.
+            defaults.pop(name, None)
+        if name not in defaults and (statement.default or statement.required):
             notes.append(_unknown(statement))
     return replace(plan, defaults=defaults, notes=tuple(notes))
+
+
+def _token(statement: AddedColumn, column: Column, *, sent: bool) -> str | None:
+    """What an event would have of a statement's default; None where the events' schema tells more.
+
+    Args:
+        statement: Declares the column.
+        column: As the events declare it.
+        sent: Whether their schema has a default, in which enums and sets have their own spelling.
+    """
+    if statement.constant is None or (sent and column.semantic.startswith(_SPELT)):
+        return None
+    return as_sent(statement.constant, column)
 
 
 def _unknown(column: AddedColumn) -> str:
@@ -76,7 +94,8 @@ def as_sent(constant: str, column: Column) -> str | None:
     sent = column.type.sent
     name = sent.spark.partition("(")[0]
     convert = _SENT.get((sent.kind, name)) or _SENT.get((sent.kind, ""))
-    if convert is None or (sent.spark == "bigint" and column.semantic):
+    # Such a number has a unit, or a spelling of its own, as a year has.
+    if convert is None or (sent.spark in ("int", "bigint") and column.semantic):
         return None
     try:
         return json.dumps(convert(constant, sent))
@@ -88,8 +107,11 @@ def _text(constant: str, _: ValueType) -> str:
     return constant
 
 
-def _whole(constant: str, _: ValueType) -> int:
-    return int(constant)
+def _whole(constant: str, sent: ValueType) -> int:
+    number = int(constant)
+    if sent.kind is Kind.CAST and abs(number) >= _LONGEST:
+        raise ValueError(f"{constant!r} is sent as another number")
+    return number
 
 
 def _float(constant: str, _: ValueType) -> float:

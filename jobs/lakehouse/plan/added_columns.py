@@ -1,0 +1,90 @@
+"""Columns that a statement adds, and the defaults that it gives them.
+
+In: the `ddl` of a schema change event. Out: the columns. A statement that cannot be read adds none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from lakehouse.plan.statements import altering
+
+# Written out in a statement; a CAST is a literal with its type before it.
+_CONSTANTS = (
+    *(exp.Literal, exp.Boolean, exp.BitString, exp.HexString, exp.National),
+    *(exp.Introducer, exp.Cast),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class AddedColumn:
+    """A column as the statement that adds it declares it.
+
+    Attributes:
+        default: As the statement writes it; empty where it has none, or NULL.
+        is_constant: Whether it is the same for every row.
+        constant: Its value, without quotes; None where the text does not tell it.
+        required: Whether the column may not be NULL.
+    """
+
+    name: str
+    default: str = ""
+    is_constant: bool = False
+    constant: str | None = None
+    required: bool = False
+
+
+def added_columns(ddl: str, dialect: str | None, table: str) -> tuple[AddedColumn, ...]:
+    """The columns that a statement adds to a table that is there.
+
+    Args:
+        ddl: One or several statements, as the schema change event carries them.
+        dialect: sqlglot's name of the source's SQL; None where the source sends no statements.
+        table: Its name, without what qualifies it.
+    """
+    if dialect is None or "add" not in ddl.lower():
+        return ()
+    try:
+        mine = (s for s in altering(ddl, dialect) if s.this.name.lower() == table.lower())
+        actions = (action for statement in mine for action in statement.args.get("actions") or ())
+        kinds = exp.ColumnDef, exp.Schema
+        return tuple(
+            _added(column)
+            for action in actions
+            if type(action) in kinds
+            for column in action.find_all(exp.ColumnDef)
+        )
+    except SqlglotError:
+        return ()
+
+
+def _added(column: exp.ColumnDef) -> AddedColumn:
+    kinds = [constraint.kind for constraint in column.constraints]
+    required = any(
+        isinstance(kind, exp.NotNullColumnConstraint) and not kind.args.get("allow_null")
+        for kind in kinds
+    )
+    told = [kind.this for kind in kinds if isinstance(kind, exp.DefaultColumnConstraint)]
+    if not told or isinstance(told[-1], exp.Null):
+        return AddedColumn(column.name, required=required)
+    default = told[-1].unnest()
+    is_constant = isinstance(default, _CONSTANTS) or _is_negative(default)
+    # Bytes are written as text in a statement, and as Base64 in an event.
+    is_bytes = column.kind is not None and column.kind.is_type("binary", "varbinary", "blob")
+    constant = None if is_bytes else _constant(default)
+    return AddedColumn(column.name, default.sql(), is_constant, constant, required)
+
+
+def _constant(default: exp.Expression) -> str | None:
+    if isinstance(default, exp.Boolean):
+        return str(int(bool(default.this)))
+    if _is_negative(default):
+        return f"-{default.this.name}"
+    return default.name if isinstance(default, exp.Literal) else None
+
+
+def _is_negative(default: exp.Expression) -> bool:
+    return isinstance(default, exp.Neg) and isinstance(default.this, exp.Literal)
