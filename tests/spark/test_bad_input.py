@@ -98,6 +98,19 @@ def test_an_odd_value_is_kept_exactly_or_quarantined_with_its_column(found, name
         assert stored == value.stored
 
 
+def test_quarantine_names_a_table_as_the_toml_file_does_or_not_at_all(found):
+    tables = found["postgresql"].quarantined_tables
+    assert {
+        ("bad_value", f"public.{VALUES_TABLE}"),
+        ("key_mismatch", "public.key_not_in_image"),
+        ("bad_key", "public.key_array"),
+        ("wrong_topic", "public.elsewhere"),
+        ("no_identity", ""),
+        ("not_json", ""),
+    } <= tables
+    assert {table.partition(".")[0] for _, table in tables} == {"", "public", "elsewhere"}
+
+
 def test_no_message_is_quarantined_that_no_case_names(found):
     for connector, run in found.items():
         named = {name for name, case in ALL[connector][1].items() if case.reason}

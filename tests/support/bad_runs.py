@@ -42,6 +42,12 @@ class BadRun:
         return [found[1:] for found in self.quarantine_rows if found[0] == topic]
 
     @cached_property
+    def quarantined_tables(self) -> set[tuple[str, str]]:
+        """Reason code and table of what is quarantined."""
+        rows = self.runs.ledger.rows(QUARANTINE, source=self.runs.source.name)
+        return {(row.reason, row.table) for row in rows}
+
+    @cached_property
     def quarantine_rows(self) -> list[tuple[str, int, str, str]]:
         rows = self.runs.ledger.rows(QUARANTINE, source=self.runs.source.name)
         return sorted((row.topic, row.offset, row.reason, row.detail) for row in rows)

@@ -162,7 +162,11 @@ class SchemaVersionRow:
 
 @dataclass(frozen=True, slots=True)
 class QuarantineRow:
-    """One message that could not be applied in `quality.quarantine`; no payload is copied."""
+    """One message that could not be applied in `quality.quarantine`; no payload is copied.
+
+    Attributes:
+        table: The source table as TOML files write it; empty where the message names none.
+    """
 
     source: str
     topic: str

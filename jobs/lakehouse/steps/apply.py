@@ -58,7 +58,7 @@ def run(context: StepContext) -> StepOutcome:
 
 def _apply(work: Applying, plans: list[TablePlan], names: TableNames) -> StepOutcome:
     staged = stage_all(work, [plan for plan in plans if plan.versions])
-    found = quarantine(work.context, work.batch, staged)
+    found = quarantine(work.context, work.batch, staged, plans)
     laws = balance(outcomes(work.batch, work.context.source, plans, staged, found, _pending(work)))
     cut = staged_cut(work, plans, names, staged, highs(work))
     detail = cast("Mapping[str, Json]", cut.to_detail())

@@ -7,18 +7,21 @@ once, and the counts of messages that stand in a topic that is not their table's
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
 import pyspark.sql.functions as F
+from pyspark.sql import Row
 
 from lakehouse.errors import StepFailed
+from lakehouse.names import TableIdentity, format_table
 from lakehouse.plan.batch import is_foreign_topic
 from lakehouse.plan.groups import Group
 from lakehouse.plan.records import QUARANTINE, QuarantineRow
-from lakehouse.plan.tables import TopicPartition
+from lakehouse.plan.tables import TablePlan, TopicPartition
 from lakehouse.spark.batch import Batch
 from lakehouse.spark.events import belongs_to
+from lakehouse.spark.reasons import IDENTITY
 from lakehouse.spark.sql import all_of, in_partition
 from lakehouse.spark.stage import Staged
 from lakehouse.spark.tally import MAX_QUARANTINED, BadEvent
@@ -29,9 +32,15 @@ Place = tuple[str, int, int]
 
 
 def quarantine(
-    context: StepContext, batch: Batch, staged: Mapping[str, Staged]
+    context: StepContext, batch: Batch, staged: Mapping[str, Staged], plans: Sequence[TablePlan]
 ) -> dict[TopicPartition, int]:
-    """Record what cannot be applied.
+    """Record what cannot be applied, each with its source table as the TOML file names it.
+
+    Args:
+        context: The run.
+        batch: What is open.
+        staged: Silver table → what the batch did to it.
+        plans: Those of the batch's tables.
 
     Returns:
         Messages by topic partition whose table stands in a foreign topic.
@@ -40,11 +49,13 @@ def quarantine(
         StepFailed: There are more than one run may record; nothing was recorded.
     """
     foreign = [g for g in batch.groups if is_foreign_topic(g, context.source)]
+    connector = context.source.connector
+    tables = {plan.silver: format_table(plan.identity, connector) for plan in plans}
     found = {
-        **_unreadable(batch),
-        **_strays(batch, foreign),
+        **_unreadable(batch, connector),
+        **_strays(batch, foreign, connector),
         **{
-            (bad.topic, bad.partition, bad.offset): (name, bad.reason, _detail(bad))
+            (bad.topic, bad.partition, bad.offset): (tables[name], bad.reason, _detail(bad))
             for name, table in staged.items()
             for bad in table.bad
         },
@@ -65,22 +76,31 @@ def _detail(bad: BadEvent) -> str:
     return f"columns {bad.columns}" if bad.columns else ""
 
 
-def _unreadable(batch: Batch) -> dict[Place, tuple[str, str, str]]:
+def _unreadable(batch: Batch, connector: str) -> dict[Place, tuple[str, str, str]]:
     if not any(group.reason and not group.control for group in batch.groups):
         return {}
     rows = (
         batch.envelopes.where(F.col("reason").isNotNull() & ~F.col("control"))
-        .select("topic", "partition", "offset", "reason", "table_name")
+        .select("topic", "partition", "offset", "reason", *IDENTITY)
         .limit(MAX_QUARANTINED + 1)
         .collect()
     )
     return {
-        (r["topic"], r["partition"], r["offset"]): (r["table_name"] or "", r["reason"], "")
+        (r["topic"], r["partition"], r["offset"]): (_table(r, connector), r["reason"], "")
         for r in rows
     }
 
 
-def _strays(batch: Batch, foreign: list[Group]) -> dict[Place, tuple[str, str, str]]:
+def _table(row: Row, connector: str) -> str:
+    """The table that a message names; empty where it names none."""
+    if not row["table_name"]:
+        return ""
+    return format_table(TableIdentity(*(row[name] for name in IDENTITY)), connector)
+
+
+def _strays(
+    batch: Batch, foreign: list[Group], connector: str
+) -> dict[Place, tuple[str, str, str]]:
     found: dict[Place, tuple[str, str, str]] = {}
     for group in foreign:
         if group.identity is None:
@@ -95,7 +115,7 @@ def _strays(batch: Batch, foreign: list[Group]) -> dict[Place, tuple[str, str, s
         )
         for row in rows:
             place = (group.topic, group.partition, row["offset"])
-            found[place] = (group.identity.table, WRONG_TOPIC, "")
+            found[place] = (format_table(group.identity, connector), WRONG_TOPIC, "")
     return found
 
 
