@@ -69,6 +69,7 @@ def test_a_renamed_column_keeps_its_field_and_its_rows_through_many_batches(acco
     case.land(renamed)
     assert "LABEL" in case.table.columns, "a rename alone is followed, without a change of a row"
     assert field_id(case) == before
+    assert "LABEL" in published_columns(case), "a reader of the cut sees the new name, too"
     case.land(len(case.messages))
 
     expected = case.capture.expected["tables"][TABLE]
@@ -82,10 +83,21 @@ def test_a_rename_and_the_rows_behind_it_may_come_in_one_batch(accounts):
     case = accounts("renamed_at_once")
     case.land(case.index(b"RENAME COLUMN") - 1)
     case.land(len(case.messages))
+    assert "LABEL" in published_columns(case)
 
     expected = case.capture.expected["tables"][TABLE]
     docs = {field.name: field.metadata.get("comment", "") for field in case.table.schema.fields}
     assert stored_rows(case.table.toArrow(), docs, expected) == expected_rows(expected)
+
+
+def published_columns(case: Accounts) -> list[str]:
+    """The columns of the newest cut's snapshot."""
+    name = f"{silver_namespace(case.runs.source.name)}.inv__acct"
+    ledger = Ledger(case.runs.settings)
+    cut = ledger.newest_cut(case.runs.source.name)
+    assert cut is not None
+    scan = ledger.catalog.load_table(name).scan(snapshot_id=cut.tables[name])
+    return scan.to_arrow().column_names
 
 
 def field_id(case: Accounts) -> int:

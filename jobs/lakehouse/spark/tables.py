@@ -74,9 +74,18 @@ def _create_namespace(spark: SparkSession, namespace: str) -> None:
             raise
 
 
-def create_branch(spark: SparkSession, table: str, branch: str) -> None:
-    """Create the branch at the table's current `main` (an empty one on a new table)."""
-    spark.sql(f"ALTER TABLE {full_name(table)} CREATE BRANCH {quote_ident(branch)}")
+def create_branch(spark: SparkSession, table: str, branch: str, *, at: int | None = None) -> None:
+    """Create the branch at the table's current `main` (an empty one on a new table).
+
+    Args:
+        spark: The session.
+        table: Namespace and name.
+        branch: Its name; one that is there stays where a snapshot is given.
+        at: The snapshot to create it at instead.
+    """
+    name = quote_ident(branch)
+    where = f"{name}" if at is None else f"IF NOT EXISTS {name} AS OF VERSION {at}"
+    spark.sql(f"ALTER TABLE {full_name(table)} CREATE BRANCH {where}")
 
 
 def drop_branch(spark: SparkSession, table: str, branch: str) -> None:

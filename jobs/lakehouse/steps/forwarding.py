@@ -18,6 +18,7 @@ from lakehouse.plan.records import CUTS, CutRow
 from lakehouse.plan.tables import ENDINGS, HISTORY_ENDING
 from lakehouse.spark import metadata, tables
 from lakehouse.spark.properties import rename_columns
+from lakehouse.spark.renamed import under_new_names
 from lakehouse.steps.context import StepContext
 
 _WORKERS = 4
@@ -43,17 +44,17 @@ def _is_finished(context: StepContext, cut: CutRow) -> bool:
 def finish(context: StepContext, cut: CutRow, check: Callable[[], None]) -> None:
     """Steps 2 to 4, each of which may have happened already."""
     _move_tables(context, cut, check)
+    _rename_columns(context, cut, check)
+    cut = replace(cut, tables=_under_new_names(context, cut, check))
     changed = _not_at(context, cut)
     _each(changed, lambda table: _tag(context, cut, table))
     check()
     context.ledger.append(CUTS, [replace(cut, state="published", recorded_at=datetime.now(UTC))])
-    _rename_columns(context, cut, check)
     _each(changed, lambda table: _forward(context, cut, table, check))
 
 
 def _forward_all(context: StepContext, cut: CutRow, check: Callable[[], None]) -> None:
     _move_tables(context, cut, check)
-    _rename_columns(context, cut, check)
     _each(_not_at(context, cut), lambda table: _forward(context, cut, table, check))
 
 
@@ -69,7 +70,7 @@ def _move_tables(context: StepContext, cut: CutRow, check: Callable[[], None]) -
 
 
 def _rename_columns(context: StepContext, cut: CutRow, check: Callable[[], None]) -> None:
-    """All branches of a table share its schema, so that this comes right before `main` moves."""
+    """All branches of a table share its schema; the intent to publish is on record already."""
     for silver, renaming in renames_of(cut.renames).items():
         for table in (silver, silver + HISTORY_ENDING):
             check()
@@ -81,6 +82,21 @@ def _rename_columns(context: StepContext, cut: CutRow, check: Callable[[], None]
                     renaming.columns,
                     renaming.position,
                 )
+
+
+def _under_new_names(
+    context: StepContext, cut: CutRow, check: Callable[[], None]
+) -> dict[str, int]:
+    """The cut's snapshots; of a table whose columns were renamed, one that has the names."""
+    found = dict(cut.tables)
+    for silver in renames_of(cut.renames):
+        for table in (silver, silver + HISTORY_ENDING):
+            if table in found:
+                check()
+                found[table] = under_new_names(
+                    context.spark, context.ledger.catalog, table, found[table], cut.cut_id
+                )
+    return found
 
 
 def _not_at(context: StepContext, cut: CutRow) -> list[str]:
