@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 
 import pytest
@@ -12,6 +13,7 @@ from lakehouse.quality.decisions import Decision, decide
 from lakehouse.spark.tables import full_name
 from tests.support.binlog import MySql
 from tests.support.debezium import Table, column
+from tests.support.history_messages import record
 from tests.support.runs import Runs, laws_hold
 
 ID, A, B = (column(name, "int32", optional=name != "id") for name in ("id", "a", "b"))
@@ -67,6 +69,41 @@ def test_columns_that_swap_or_come_again_keep_their_values(spark, settings, tmp_
     assert set(shown.columns) == {*columns, "_cdc"}
     assert runs.rows("orders", *columns) == EXPECTED
     assert any("'made' was added" in found for found in outcomes["apply"].detail["findings"])
+
+
+class Silent(MySql):
+    """A connector that writes its internal schema history, and no schema change topic."""
+
+    def define(self, table: Table, kind: str, clause: str = "", comment: str = "") -> None:
+        super().define(table, kind, clause, comment)
+        payload = json.loads(str(self.messages.pop()["value"]))
+        # Where the connector would go on: behind the statement.
+        offset = {"file": payload["source"]["file"], "pos": self.position + 50}
+        document = {**record("mysql", payload, 0), "position": offset}
+        self.send_raw("history", None, json.dumps(document, indent=2))
+
+
+def test_a_history_tells_what_statements_did_where_nothing_else_does(spark, settings, tmp_path):
+    name = "silent"
+    source = source_of(name, '[kafka]\nschema_history = "history"\n')
+    runs = Runs(spark, settings, tmp_path, source)
+    connector, orders = Silent(name), Table("orders", [])
+    connector.define(Table("elsewhere", [ID]), "CREATE")
+    for kind, clause, columns, row in STEPS:
+        orders.columns = columns
+        connector.define(orders, kind, clause)
+        connector.commit((orders, "c", None, row))
+        if row["id"] in (2, 4):
+            outcomes = runs.run(connector)
+            assert {outcome.status for outcome in outcomes.values()} == {"succeeded"}
+            assert laws_hold(outcomes["apply"])
+            assert outcomes["check"].detail["unlike"] == ()
+    assert runs.rows("orders", "id", "b", "a", "v__dropped_1", "v") == EXPECTED
+    told = [row for row in runs.ledger.schema_versions(name) if row.is_from_ddl]
+    assert [(row.topic, row.table, row.change_kinds) for row in told] == [
+        ("history", "public__orders", kinds)
+        for kinds in (("create_table",), ("rename_column",), ("drop_column",), ("add_column",))
+    ]
 
 
 def test_a_statement_alone_holds_its_table_until_a_person_decides(spark, settings, tmp_path):

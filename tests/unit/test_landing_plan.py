@@ -236,11 +236,12 @@ def test_planning_again_after_landing_finds_nothing(ends, data):
 
 
 def test_marks_of_transactions_are_read_before_their_data_and_statements_behind_it():
-    source = parse_source('connector = "mysql"\ntopic_prefix = "shop"\n', "shop")
-    pairs = [("shop", 0), ("shop.a.b", 0), ("shop.a.b", 1), ("shop.transaction", 0)]
+    text = 'connector = "mysql"\ntopic_prefix = "shop"\n[kafka]\nschema_history = "history"\n'
+    source = parse_source(text, "shop")
+    pairs = [("history", 0), ("shop", 0), ("shop.a.b", 0), ("shop.a.b", 1), ("shop.transaction", 0)]
 
     assert reading_turns(source, pairs) == (
         [("shop.transaction", 0)],
         [("shop.a.b", 0), ("shop.a.b", 1)],
-        [("shop", 0)],
+        [("history", 0), ("shop", 0)],
     )

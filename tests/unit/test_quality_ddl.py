@@ -8,7 +8,7 @@ from lakehouse.config import parse_source
 from lakehouse.names import TableIdentity
 from lakehouse.plan.renames import Rename
 from lakehouse.quality.column_lives import column_renames
-from lakehouse.quality.ddl import SchemaEvent
+from lakehouse.quality.ddl import SchemaEvent, without_copies
 from lakehouse.quality.version_rows import ddl_rows
 from tests.support.schema_events import change, column, event
 
@@ -118,6 +118,48 @@ def test_a_recorded_event_gives_no_second_row() -> None:
         "ALTER TABLE orders …",
         "0000000001",
     )
+
+
+AGE = event(3, change("ALTER", ID, NAME, column("age")))
+
+
+def test_a_run_that_reads_statements_again_records_no_second_version() -> None:
+    index = event(2, change("ALTER", ID, NAME), ddl="CREATE INDEX by_name ON orders (name)")
+    rows = ddl_rows(SHOP, "run", (CREATED, index, AGE), ())
+
+    assert [row.change_kinds for row in rows] == [("create_table",), ("add_column",)]
+    assert ddl_rows(SHOP, "later", (CREATED, index, AGE), rows) == ()
+
+
+def test_statements_that_the_connector_sends_again_behind_later_ones_are_no_versions() -> None:
+    renamed = event(4, change("ALTER", ID, NAME, table="sales"), ddl="RENAME TABLE orders TO sales")
+    sent = (CREATED, AGE, renamed)
+    again = [
+        event(10 + at, ddl=each.ddl, document=each.message.document, position=each.message.position)
+        for at, each in enumerate(sent)
+    ]
+    rows = ddl_rows(SHOP, "run", sent, ())
+
+    assert ddl_rows(SHOP, "run", (*sent, *again), ())[len(rows) :] == ()
+    assert ddl_rows(SHOP, "later", again, rows) == ()
+
+
+def test_a_topic_that_was_created_again_begins_with_statements_that_are_new() -> None:
+    rows = ddl_rows(SHOP, "run", (CREATED, AGE), ())
+    anew = event(0, change("ALTER", ID), position="0000000009")
+
+    (row,) = ddl_rows(SHOP, "later", (anew,), rows)
+
+    assert row.change_kinds == ("drop_column",)
+
+
+def test_statements_at_one_position_are_no_copies_of_each_other_unless_they_say_the_same() -> None:
+    place = {"ddl": "N/A", "position": "0000000002"}
+    wider = event(2, change("ALTER", ID, NAME, column("age")), **place)
+    copy = event(3, change("ALTER", ID, NAME, column("age")), **place)
+    narrower = event(4, change("ALTER", ID, column("age")), **place)
+
+    assert without_copies([CREATED, wider, copy, narrower]) == (CREATED, wider, narrower)
 
 
 BROKEN = [None, "", "[]", "1", "{}", '"text"', '{"source":{},"ddl":"","tableChanges":[{}]}']

@@ -12,7 +12,7 @@ from expectations import SUITES
 from lakehouse.config import parse_source
 from lakehouse.connectors import CONNECTORS
 from lakehouse.plan.records import SchemaVersionRow
-from lakehouse.quality.history_records import HistoryMessage, offset_position
+from lakehouse.quality.history_records import HistoryMessage, offset_position, parse_history
 from lakehouse.quality.judgement import Measurement, judge
 from lakehouse.quality.schema_history import Beside, measure_history
 from lakehouse.quality.version_rows import ddl_rows
@@ -66,10 +66,12 @@ def recorded(*events, data: Sequence[SchemaVersionRow] = ()) -> tuple[SchemaVers
 def measured(
     messages: Sequence[HistoryMessage] = HISTORY,
     versions: Sequence[SchemaVersionRow] = recorded(*PUBLIC, data=[data_row(("id", ""))]),
+    *,
+    is_whole: bool = True,
     **more: object,
 ) -> Measurement:
     beside = Beside(SHOP, versions, **({"settings": FOREVER} | more))
-    return measure_history("history", messages, beside)
+    return measure_history(parse_history("history", messages, "mysql", is_whole=is_whole), beside)
 
 
 def failed(found: Measurement) -> list[str]:
@@ -143,6 +145,16 @@ def test_without_a_schema_change_topic_the_history_is_compared_with_the_events_a
     assert "versions_missing_in_topic" not in found.values
 
 
+def test_a_history_that_tells_the_versions_is_not_compared_with_itself() -> None:
+    history = parse_history("history", HISTORY, "mysql", is_whole=True)
+    rows = ddl_rows(SHOP, "run", history.events, ())
+
+    found = measured([each for each in HISTORY if each.offset != 11], versions=rows)
+
+    assert {row.topic for row in rows} == {"history"}
+    assert "versions_missing_in_history" not in found.values
+
+
 def test_what_kafka_was_not_asked_is_not_judged() -> None:
     assert "compaction" not in measured(settings={}).values
 
@@ -157,19 +169,44 @@ def test_a_broken_record_is_counted_and_never_an_error(document: str | None) -> 
 
 
 LSN = "00000000:0000012C:0005"
+DB2_LSN = "00000000:00000000:0000000000014000"
+ORACLE_TAIL = f".{0:020d}."
 # (connector, offset, its position)
 OFFSETS = [
-    ("mysql", {"file": "b.000012", "pos": 345, "row": 1}, "0000000012.00000000000000000345"),
-    ("oracle", {"scn": "9", "commit_scn": "10:1:0a00"}, "10".rjust(38, "0")),
-    ("oracle", {"scn": "1", "commit_scn": None}, "1".rjust(38, "0")),
-    ("sqlserver", {"commit_lsn": LSN, "change_lsn": "NULL"}, "000000000000012c0005"),
+    ("mysql", {"file": "b.000012", "pos": 345}, f"{12:010d}.{345:020d}.{0:010d}"),
+    ("mysql", {"file": "b.000012", "pos": 345, "row": 1}, f"{12:010d}.{345:020d}.{1:010d}"),
+    ("mysql", {"file": "b.000012", "pos": True}, None),
+    ("mysql", {"file": None, "pos": 4}, None),
+    ("mariadb", {"file": "b.000012", "pos": 345, "event": 2}, f"{12:010d}.{345:020d}"),
+    ("oracle", {"scn": "9", "commit_scn": "10:1:0a00"}, f"{10:038d}{ORACLE_TAIL}"),
+    ("oracle", {"scn": "9", "commit_scn": "8:1:0a,12:2:0b-99"}, f"{12:038d}{ORACLE_TAIL}"),
+    ("oracle", {"scn": "1", "commit_scn": None, "txSeq": 7}, f"{1:038d}.{7:020d}."),
+    ("oracle", {"lcr_position": "0A1b", "commit_scn": "5:1:"}, f"{5:038d}{ORACLE_TAIL}"),
+    (
+        "oracle",
+        {"lcr_position": "0A1b", "commit_scn": "5:1:", "txSeq": 2},
+        f"{5:038d}.{2:020d}.0a1b",
+    ),
+    ("oracle", {"scn": "1" * 39}, None),
+    (
+        "sqlserver",
+        {"commit_lsn": LSN, "change_lsn": "NULL", "event_serial_no": 2},
+        f"000000000000012c0005.{0:020d}.{0:020d}",
+    ),
+    (
+        "sqlserver",
+        {"commit_lsn": LSN, "change_lsn": LSN, "event_serial_no": 2},
+        f"000000000000012c0005.000000000000012c0005.{2:020d}",
+    ),
     ("sqlserver", {"commit_lsn": "NULL"}, None),
+    ("sqlserver", {"commit_lsn": "12c"}, None),
+    ("db2", {"commit_lsn": DB2_LSN, "change_lsn": DB2_LSN}, f"{'0' * 27}14000.{'0' * 27}14000"),
     ("db2", {}, None),
 ]
 
 
 @pytest.mark.parametrize(("connector", "offset", "position"), OFFSETS)
-def test_an_offset_has_the_position_of_its_commit(
+def test_an_offset_is_a_position_as_change_events_have_it(
     connector: str, offset: dict[str, object], position: str | None
 ) -> None:
     assert offset_position(offset, CONNECTORS[connector]) == position

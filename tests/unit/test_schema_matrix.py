@@ -19,7 +19,7 @@ from lakehouse.connectors import CONNECTORS
 from lakehouse.names import TableIdentity
 from lakehouse.plan.records import EVOLVE, HOLD, KEEP, SchemaVersionRow
 from lakehouse.plan.row_schema import read_schema
-from lakehouse.quality.ddl import SchemaMessage, parse_event
+from lakehouse.quality.ddl import SchemaEvent, SchemaMessage, parse_event
 from lakehouse.quality.judging import judge_versions
 from lakehouse.quality.statements import incarnations, told
 from lakehouse.quality.version_rows import LandedSchemas, data_rows, ddl_rows, table_of
@@ -184,7 +184,7 @@ class Source:
     ) -> tuple[Judged, ...]:
         """Schema change messages, then an event of the table; what `check` makes of them."""
         name = self.config.connector
-        events = [parse_event(self._message(document), name) for document in messages]
+        events = self.told(messages, TableIdentity(*identity(name, table)))
         self.rows += ddl_rows(self.config, "run", events, self.rows)
         self.position += 1
         lives = incarnations(self.rows, name)
@@ -217,15 +217,26 @@ class Source:
         self.rows += data_rows(self.config, "run", landed)
         return judged
 
+    def told(self, messages: Sequence[Json], table: TableIdentity) -> Sequence[SchemaEvent]:
+        """What is read of statements when an event of the table comes."""
+        del table
+        return [
+            parse_event(self._message(document), self.config.connector) for document in messages
+        ]
+
+    def step(self, document: Json) -> None:
+        """Send a message about a statement."""
+        self.offset += 1
+        ddl = str(document["ddl"] or "")
+        # The messages of one RENAME TABLE have its position.
+        self.position += not (ddl.startswith("RENAME TABLE _new"))
+
     @property
     def _at(self) -> str:
         return f"{self.position:010d}"
 
     def _message(self, document: Json) -> SchemaMessage:
-        self.offset += 1
-        ddl = str(document["ddl"] or "")
-        # The messages of one RENAME TABLE have its position.
-        self.position += not (ddl.startswith("RENAME TABLE _new"))
+        self.step(document)
         return SchemaMessage("p", 0, self.offset, self._at, text_of(document))
 
 
@@ -256,7 +267,11 @@ def plain(columns: Sequence[Col]) -> tuple[Col, ...]:
 
 
 def seen(
-    connector: str, kind: str, mode: str, approval: Sequence[str] = ()
+    connector: str,
+    kind: str,
+    mode: str,
+    approval: Sequence[str] = (),
+    of: type[Source] = Source,
 ) -> tuple[set[str], str]:
     """The kinds that are recorded of a change, and the verdict about the event behind it."""
     change = CHANGES[kind]
@@ -264,7 +279,7 @@ def seen(
         change = replace(change, after=plain(change.after), before=plain(change.before))
         altered_so = [(what, ddl, plain(columns)) for what, ddl, columns in change.statements]
         change = replace(change, statements=altered_so)
-    source = Source(source_of(connector, mode, approval))
+    source = of(source_of(connector, mode, approval))
     if change.before:
         create = schema_change(connector, "CREATE", "orders", change.before, snapshot=True)
         first = [] if connector == "postgresql" else [create]

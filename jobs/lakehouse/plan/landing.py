@@ -120,10 +120,11 @@ def reading_turns(
 
     Whatever the end of a transaction counts was sent before it: data whose end offsets are read
     later is complete for every transaction that the plan ends. A statement was sent before the
-    data that it changes: if its topic comes last, no event is applied before it.
+    data that it changes: if its topics come last, no event is applied before it.
     """
     listed = list(partitions)
-    turns = {source.kafka.transactions: 0, source.kafka.schema_changes: 2}
+    kafka = source.kafka
+    turns = {kafka.transactions: 0, kafka.schema_changes: 2, kafka.schema_history: 2}
     return tuple([p for p in listed if turns.get(p[0], 1) == turn] for turn in range(3))
 
 

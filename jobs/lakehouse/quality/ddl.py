@@ -127,7 +127,8 @@ def table_changes(
     columns = renamed_columns(ddl, CONNECTORS[connector].ddl_dialect)
     tables = renamed_tables(ddl, CONNECTORS[connector].ddl_dialect)
     changes = _with_old_tables([_change(each, connector, columns) for each in told], tables)
-    return ddl, changes, tables
+    told_so = ((change.was, change.identity.table) for change in changes if change.was)
+    return ddl, changes, tuple(dict.fromkeys((*tables, *told_so)))
 
 
 def without_copies(events: Sequence[SchemaEvent]) -> tuple[SchemaEvent, ...]:
@@ -135,8 +136,7 @@ def without_copies(events: Sequence[SchemaEvent]) -> tuple[SchemaEvent, ...]:
     seen: set[tuple[object, ...]] = set()
     kept: list[SchemaEvent] = []
     for event in events:
-        tables = tuple(change.identity for change in event.changes)
-        told = (event.message.position, event.ddl, tables)
+        told = (event.message.position, event.ddl, event.changes)
         if event.message.position is None or event.problem or told not in seen:
             kept.append(event)
         seen.add(told)
@@ -226,10 +226,12 @@ def _column_kinds(old: TableColumn, new: TableColumn) -> set[ChangeKind]:
         kinds.add("nullability")
     if old.default != new.default:
         kinds.add("default")
-    for member, kind in _EXTRA.items():
-        if json.loads(old.extra).get(member) != json.loads(new.extra).get(member):
-            kinds.add(kind)
-    return kinds
+    was, wanted = json.loads(old.extra), json.loads(new.extra)
+    # Where one topic has none, another has an empty list or text.
+    told = (
+        (kind, was.get(name) or None, wanted.get(name) or None) for name, kind in _EXTRA.items()
+    )
+    return kinds | {kind for kind, before, after in told if before != after}
 
 
 _EXTRA: Mapping[str, ChangeKind] = {
@@ -262,11 +264,22 @@ def _change(
     identity = _identity(str(change["id"]), connector)
     if not isinstance(table, Mapping):
         return TableChange(kind, identity, (), ())
+    was = _old_name(change, identity, connector)
     keys = [str(name) for name in table.get("primaryKeyColumnNames") or ()]
     columns = _with_old_names([_column(column, keys) for column in table["columns"]], renamed)
     names = {column.name for column in columns}
     unknown = tuple(key for key in keys if key not in names)
-    return TableChange(kind, identity, columns, unknown, misplaced=_misplaced(table["columns"]))
+    misplaced = _misplaced(table["columns"])
+    return TableChange(kind, identity, columns, unknown, was=was, misplaced=misplaced)
+
+
+def _old_name(change: Mapping[str, object], identity: TableIdentity, connector: str) -> str:
+    """The name that a renamed table had, which the connector's own history tells; else empty."""
+    if change.get("previousId") is None:
+        return ""
+    before = _identity(str(change["previousId"]), connector)
+    is_moved = replace(before, table=identity.table) != identity
+    return "" if is_moved or before == identity else before.table
 
 
 def _misplaced(columns: Sequence[Mapping[str, object]]) -> tuple[str, ...]:
@@ -278,7 +291,7 @@ def _with_old_tables(
     changes: Sequence[TableChange], renamed: Sequence[tuple[str, str]]
 ) -> tuple[TableChange, ...]:
     was = {name.lower(): old for old, name in renamed}
-    return tuple(replace(c, was=was.get(c.identity.table.lower(), "")) for c in changes)
+    return tuple(replace(c, was=was.get(c.identity.table.lower(), c.was)) for c in changes)
 
 
 def _with_old_names(

@@ -1,6 +1,6 @@
 """The metrics of the suite `schema_history`: the connector's own record of schemas beside the rest.
 
-In: the messages of the schema history topic, recorded schema versions. Out: one measurement.
+In: the records of the schema history topic, recorded schema versions. Out: one measurement.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from lakehouse.plan.groups import Group
 from lakehouse.plan.records import SchemaVersionRow
 from lakehouse.quality import ddl
 from lakehouse.quality.event_faults import changes, falling, malformed, measurement, strays
-from lakehouse.quality.history_records import HistoryMessage, parse_record
+from lakehouse.quality.history_records import History
 from lakehouse.quality.judgement import Measurement
 from lakehouse.quality.version_rows import table_of
 
@@ -32,37 +32,34 @@ class Beside:
         versions: Rows of `quality.schema_versions`, those of this run among them, oldest first.
         groups: The profile of the batch.
         settings: The topic's configuration; empty where nobody asked Kafka.
-        is_whole: Whether the messages begin with the topic's first one.
     """
 
     source: SourceConfig
     versions: Sequence[SchemaVersionRow] = ()
     groups: Sequence[Group] = field(default=(), repr=False)
     settings: Mapping[str, str] = field(default_factory=dict)
-    is_whole: bool = True
 
 
-def measure_history(topic: str, messages: Sequence[HistoryMessage], beside: Beside) -> Measurement:
+def measure_history(history: History, beside: Beside) -> Measurement:
     """The metrics of the suite `schema_history`.
 
     Args:
-        topic: Its name.
-        messages: All that is landed of it, in order.
+        history: What is landed of the topic.
         beside: What is known beside it.
     """
-    events = [parse_record(message, beside.source.connector) for message in messages]
+    events, is_whole = history.events, history.is_whole
     told = _versions(events, beside)
-    public = _public(beside)
+    public = _public(beside, history.topic)
     counted: dict[str, Iterable[str]] = {
         "messages_in_other_partitions": strays(events),
         "malformed_records": malformed(events),
-        "keyed_records": (f"offset {m.offset}" for m in messages if m.keyed),
+        "keyed_records": (f"offset {offset}" for offset in history.keyed),
         "positions_going_back": falling(events),
-        "tables_unlike_events": _unlike_events(told, beside) if beside.is_whole else (),
+        "tables_unlike_events": _unlike_events(told, beside) if is_whole else (),
     }
-    if beside.is_whole:
+    if is_whole:
         counted["tables_without_history"] = _unknown_tables(told, beside)
-    if beside.is_whole and public:
+    if is_whole and public:
         known = {table for table, _ in public} | set(_captured(beside))
         counted["versions_missing_in_history"] = _missing(public, told)
         counted["versions_missing_in_topic"] = _missing(
@@ -71,7 +68,7 @@ def measure_history(topic: str, messages: Sequence[HistoryMessage], beside: Besi
         counted["tables_unlike_topic"] = _unlike(public, told)
     if beside.settings:
         counted |= _of_settings(beside.settings)
-    return measurement(topic, counted)
+    return measurement(history.topic, counted)
 
 
 def _versions(events: Iterable[ddl.SchemaEvent], beside: Beside) -> list[Shape]:
@@ -83,12 +80,12 @@ def _versions(events: Iterable[ddl.SchemaEvent], beside: Beside) -> list[Shape]:
     )
 
 
-def _public(beside: Beside) -> list[Shape]:
+def _public(beside: Beside, history: str) -> list[Shape]:
     """The same of the schema change topic."""
     return _each_once(
         (table_of(row).parts(beside.source.connector), _columns(ddl.columns_from_json(row.columns)))
         for row in beside.versions
-        if row.is_from_ddl
+        if row.is_from_ddl and row.topic != history
     )
 
 

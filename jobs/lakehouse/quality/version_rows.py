@@ -1,7 +1,7 @@
 """Schema versions as rows of `quality.schema_versions`; only what is not recorded yet.
 
 Rows from data events carry the schema's fingerprint as in the envelopes; rows from the schema
-change topic one that begins with `ddl:`, and the statement.
+change topic, or the schema history, one that begins with `ddl:`, and the statement.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ from lakehouse.plan.masks import masks_of
 from lakehouse.plan.records import DDL, EVOLVE, POLICY, SchemaVersionRow
 from lakehouse.quality import ddl
 from lakehouse.quality.column_lives import placed
+from lakehouse.quality.history_records import History
 from lakehouse.quality.judging import judge_statement
+from lakehouse.quality.seen import Seen
 from lakehouse.quality.swaps import LEFT, with_swaps
 from lakehouse.quality.versions import Judged, columns_json
 
@@ -41,6 +43,7 @@ class LandedSchemas:
         told: What the events say that is not recorded yet.
         unlike: Where they and the data events differ.
         groups: The profile of the batch.
+        history: The schema history topic; None where nothing of it was asked for.
     """
 
     tables: Mapping[TableIdentity, tuple[Judged, ...]]
@@ -51,6 +54,7 @@ class LandedSchemas:
     unlike: tuple[str, ...] = ()
     groups: tuple[Group, ...] = ()
     now: datetime = field(default_factory=lambda: datetime.now(UTC))
+    history: History | None = None
 
 
 def table_of(row: SchemaVersionRow) -> TableIdentity:
@@ -99,30 +103,31 @@ def ddl_rows(
     events: Sequence[ddl.SchemaEvent],
     recorded: Iterable[SchemaVersionRow],
 ) -> tuple[SchemaVersionRow, ...]:
-    """One row for each table that a schema change event changed.
+    """One row for each table that a statement changed.
 
     Args:
         source: The source.
         run_id: The run that found them.
-        events: Schema change events, in order.
+        events: What statements did, in order: of the schema change topic, or of the schema history.
         recorded: What `quality.schema_versions` has, oldest first.
     """
     now = datetime.now(UTC)
     of_topic = [row for row in recorded if row.is_from_ddl]
-    known = {(row.topic, row.partition, row.offset) for row in of_topic}
-    before = _tables(of_topic)
+    seen, before = Seen.of(of_topic), _tables(of_topic)
     rows: list[SchemaVersionRow] = []
     for event in with_swaps(events):
-        at = (event.message.topic, event.message.partition, event.message.offset)
-        for change in event.changes if at not in known else ():
+        for change in event.changes:
             public = _without_values(change, _masked(source, change.identity, events))
+            row = _ddl_row(source, run_id, now, event, public)
+            if not seen.is_new(row):
+                continue
             kinds, previous = _fold(event, public, before)
             if kinds:
-                row = _ddl_row(source, run_id, now, event, public, kinds)
                 # A source snapshot tells what is there already.
                 is_first = kinds == ("create_table",) or event.message.is_snapshot
                 verdict, reason = judge_statement(kinds, source.schema_changes, is_first=is_first)
-                rows.append(replace(row, previous=previous, verdict=verdict, reason=reason))
+                row = replace(row, change_kinds=kinds, previous=previous)
+                rows.append(replace(row, verdict=verdict, reason=reason))
     return tuple(rows)
 
 
@@ -174,7 +179,6 @@ def _ddl_row(
     now: datetime,
     event: ddl.SchemaEvent,
     change: ddl.TableChange,
-    kinds: tuple[str, ...],
 ) -> SchemaVersionRow:
     columns, identity = ddl.columns_json(change.columns), change.identity
     has_masks = any(_masked(source, each.identity) for each in event.changes)
@@ -190,7 +194,7 @@ def _ddl_row(
         position=event.message.position or "",
         # A statement may quote a masked value, such as a default.
         ddl=_WITHHELD if has_masks and event.ddl else event.ddl,
-        change_kinds=kinds,
+        change_kinds=(),
         columns=columns,
         verdict=EVOLVE,
         decision=POLICY,

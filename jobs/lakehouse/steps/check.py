@@ -1,7 +1,7 @@
 """Step `check`: which schemas landed, what changed in them, and which tables have to wait.
 
 In: bronze from the newest published cut on. Out: new rows of `quality.schema_versions`, from data
-events and from the schema change topic, results of the suites that judge schemas, and in the step's
+events and from what statements did, results of the suites that judge schemas, and in the step's
 detail the verdict of each table: evolve, or hold from an offset on. It changes no table.
 """
 
@@ -9,21 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-import pyspark.sql.functions as F
-from pyspark.sql import Column, DataFrame
-
-from lakehouse.config import TopicRole
-from lakehouse.connectors import CONNECTORS, Connector
-from lakehouse.errors import StepFailed
+from lakehouse.connectors import CONNECTORS
 from lakehouse.names import TableIdentity
 from lakehouse.plan.batch import table_groups
-from lakehouse.plan.groups import Group
 from lakehouse.plan.handover import published_names
 from lakehouse.plan.incarnations import Incarnations
 from lakehouse.plan.progress import messages_between
 from lakehouse.plan.records import HOLD, RESULTS, SCHEMA_VERSIONS, SchemaVersionRow
 from lakehouse.plan.table_names import table_names
-from lakehouse.quality import ddl
 from lakehouse.quality.crosscheck import differences
 from lakehouse.quality.engine import preload
 from lakehouse.quality.judgement import Finding, Verdict, verdict_of
@@ -47,9 +40,8 @@ from lakehouse.spark.profile import load_schemas, profile
 from lakehouse.spark.session import tune
 from lakehouse.spark.since import since_cut
 from lakehouse.steps.context import Json, StepContext, StepOutcome
+from lakehouse.steps.schema_events import Landed, read_statements
 from lakehouse.steps.schema_suites import judge_schemas
-
-MAX_SCHEMA_MESSAGES = 100_000
 
 
 def run(context: StepContext) -> StepOutcome:
@@ -85,11 +77,12 @@ def _read(context: StepContext) -> LandedSchemas:
     tune(spark, messages_between(start, end))
     messages = read_slice(spark, source, start, end)
     parsed = parse(messages, source, connector, sorted(end.topics), since.epochs).persist()
-    envelopes = follow_logs(spark, source, since, end, parsed).envelopes
-    groups = profile(envelopes)
-    events = _schema_events(envelopes, connector) if _has_events(groups, connector) else ()
+    followed = follow_logs(spark, source, since, end, parsed)
+    envelopes, groups = followed.envelopes, profile(followed.envelopes)
+    beside = Landed(groups, recorded, end, followed.since.epochs)
+    statements = read_statements(context, envelopes, beside)
     source = as_renamed(source, recorded)
-    new_rows = ddl_rows(source, context.run_id, events, recorded)
+    new_rows = ddl_rows(source, context.run_id, statements.told, recorded)
     lives = incarnations((*recorded, *new_rows), connector.name)
     source = as_renamed(context.source, (*recorded, *new_rows))
     if lives.ends or lives.turns:
@@ -121,13 +114,16 @@ def _read(context: StepContext) -> LandedSchemas:
         f"{each.text}"
         for each in differences(source, tables, every, lives)
     )
-    return LandedSchemas(tables, names.final, events, recorded, new_rows, unlike, groups)
-
-
-def _has_events(groups: Iterable[Group], connector: Connector) -> bool:
-    if connector.schema_changes_in_data:
-        return any(group.is_schema_change for group in groups)
-    return any(group.role == TopicRole.SCHEMA_CHANGE for group in groups)
+    return LandedSchemas(
+        tables,
+        names.final,
+        statements.sent,
+        recorded,
+        new_rows,
+        unlike,
+        groups,
+        history=statements.history,
+    )
 
 
 def _by_table(
@@ -139,36 +135,6 @@ def _by_table(
         if not row.is_from_ddl:
             found.setdefault(lives.today(table_of(row), connector), []).append(row)
     return found
-
-
-def _schema_events(envelopes: DataFrame, connector: Connector) -> tuple[ddl.SchemaEvent, ...]:
-    rows = (
-        envelopes.where(_is_schema_change(connector))
-        .select(
-            "topic",
-            "partition",
-            "offset",
-            "position",
-            F.to_json("payload").alias("document"),
-            (F.col("snapshot") != "false").alias("is_snapshot"),
-        )
-        .limit(MAX_SCHEMA_MESSAGES + 1)
-        .collect()
-    )
-    if len(rows) > MAX_SCHEMA_MESSAGES:
-        raise StepFailed(
-            f"The batch has more than {MAX_SCHEMA_MESSAGES} schema change events: expected a few "
-            "for each table; check that [kafka] schema_changes names the right topic"
-        )
-    messages = [ddl.SchemaMessage(**row.asDict()) for row in rows]
-    messages.sort(key=lambda message: (message.topic, message.partition, message.offset))
-    return ddl.without_copies([ddl.parse_event(m, connector.name) for m in messages])
-
-
-def _is_schema_change(connector: Connector) -> Column:
-    own_topic = F.col("role") == str(TopicRole.SCHEMA_CHANGE)
-    between = F.col("is_schema_change") if connector.schema_changes_in_data else F.lit(False)
-    return (own_topic | between) & ~F.col("value_null")
 
 
 def _outcome(

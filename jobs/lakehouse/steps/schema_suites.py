@@ -1,7 +1,6 @@
 """The suites of step `check`: the schema change topic, and the schema history where one is named.
 
-In: what landed and what is recorded of schemas. Out: findings. The whole history is read again when
-something of it has landed, which is when a schema changes or the connector takes a snapshot.
+In: what landed and what is recorded of schemas. Out: findings.
 """
 
 from __future__ import annotations
@@ -10,16 +9,11 @@ import json
 from collections.abc import Mapping, Sequence
 
 from expectations import SUITES
-from lakehouse.config import TopicRole
-from lakehouse.plan.offsets import LandedOffsets
 from lakehouse.plan.records import SchemaVersionRow
-from lakehouse.quality.history_records import HistoryMessage
 from lakehouse.quality.judgement import Finding, Measurement, judge
 from lakehouse.quality.schema_history import Beside, measure_history
 from lakehouse.quality.schema_metrics import Known, measure_events
 from lakehouse.quality.version_rows import LandedSchemas
-from lakehouse.spark.bronze import Bronze
-from lakehouse.spark.schema_history import read_history
 from lakehouse.steps.context import StepContext
 
 
@@ -49,16 +43,11 @@ def judge_schemas(
 def _history(
     context: StepContext, landed: LandedSchemas, new: Sequence[SchemaVersionRow]
 ) -> tuple[Measurement, ...]:
-    source, topic = context.source, context.source.kafka.schema_history
-    if topic is None or not any(g.role == TopicRole.SCHEMA_HISTORY for g in landed.groups):
+    if landed.history is None:
         return ()
-    end: LandedOffsets = Bronze(source.name, context.ledger).landed(context.spark)
-    rows, is_whole = read_history(context.spark, source, end)
-    beside = Beside(
-        source, (*landed.recorded, *new), landed.groups, _settings(context), is_whole=is_whole
-    )
-    messages = [HistoryMessage(**row.asDict()) for row in rows]
-    return (measure_history(topic, messages, beside),)
+    rows = (*landed.recorded, *new)
+    beside = Beside(context.source, rows, landed.groups, _settings(context))
+    return (measure_history(landed.history, beside),)
 
 
 def _settings(context: StepContext) -> Mapping[str, str]:
