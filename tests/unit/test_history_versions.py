@@ -17,7 +17,7 @@ from lakehouse.quality.captured import captured_tables, is_new_table, of_capture
 from lakehouse.quality.ddl import SchemaEvent, without_copies
 from lakehouse.quality.history_records import HistoryMessage, parse_history
 from lakehouse.quality.statements import incarnations
-from lakehouse.quality.version_rows import ddl_rows, table_of
+from lakehouse.quality.version_rows import ddl_rows
 from tests.support.groups import group_of
 from tests.support.history_messages import CONNECTORS, position_of, record, text_of
 from tests.support.schema_messages import STATEMENTS, Col, Json, schema_change
@@ -122,7 +122,7 @@ def alter(source: Recorded, number: int, columns: Sequence[Col], clause: str, **
 
 def told(rows: Sequence[SchemaVersionRow]) -> list[tuple[object, ...]]:
     return [
-        (table_of(row).table, row.position, row.change_kinds, [c["name"] for c in columns(row)])
+        (row.source_table.table, row.position, row.change_kinds, [c["name"] for c in columns(row)])
         for row in rows
     ]
 
@@ -208,7 +208,7 @@ def test_a_table_that_is_not_captured_has_no_version_until_it_is(connector) -> N
     alter(source, 30, (ID, NAME, AGE), "ADD COLUMN age INT", named="secrets")
     alter(source, 40, (ID, QTY), "DROP COLUMN name")
 
-    assert {table_of(row).table for row in source.fold(table(connector))} == {"orders"}
+    assert {row.source_table.table for row in source.fold(table(connector))} == {"orders"}
     assert told(source.fold(table(connector, "secrets"))) == [
         ("secrets", position_of(connector, 20), ("create_table",), ["id", "name"]),
         ("secrets", position_of(connector, 30), ("add_column",), ["id", "name", "age"]),
@@ -236,7 +236,7 @@ def test_a_table_that_takes_the_place_of_a_captured_one_belongs_to_it() -> None:
     rows = source.fold(table("mysql"))
 
     swapped = [row for row in rows if "swap_table" in row.change_kinds]
-    assert [(table_of(row).table, row.change_kinds) for row in swapped] == [
+    assert [(row.source_table.table, row.change_kinds) for row in swapped] == [
         ("orders", ("swap_table", "widen_type"))
     ]
 

@@ -22,7 +22,7 @@ from lakehouse.plan.row_schema import read_schema
 from lakehouse.quality.ddl import SchemaEvent, SchemaMessage, parse_event
 from lakehouse.quality.judging import judge_versions
 from lakehouse.quality.statements import incarnations, told
-from lakehouse.quality.version_rows import LandedSchemas, data_rows, ddl_rows, table_of
+from lakehouse.quality.version_rows import LandedSchemas, data_rows, ddl_rows
 from lakehouse.quality.versions import Judged, Version
 from tests.support.schema_messages import (
     SHAPES,
@@ -209,7 +209,7 @@ class Source:
         recorded = [
             row
             for row in self.rows
-            if not row.is_from_ddl and lives.today(table_of(row), name) == which
+            if not row.is_from_ddl and lives.today(row.source_table, name) == which
         ]
         by_statement = told(self.rows, name, lives).get((today, incarnation))
         judged = judge_versions([version], recorded, self.config.schema_changes, by_statement)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from lakehouse.quality.ddl import SchemaEvent, SchemaMessage, parse_event
 from lakehouse.quality.statements import incarnations
-from lakehouse.quality.version_rows import ddl_rows, table_of
+from lakehouse.quality.version_rows import ddl_rows
 from tests.unit.test_quality_ddl import ID, NAME, SHOP, column
 
 WIDE = column("name", "VARCHAR", length=20)
@@ -30,7 +30,7 @@ TAKEN = sent(4, 3, "RENAME TABLE _orders_gho TO orders", "orders", ID, WIDE)
 
 def told(*events: SchemaEvent) -> list[tuple[str, tuple[str, ...]]]:
     rows = ddl_rows(SHOP, "run", events, ())
-    return [(table_of(row).table, row.change_kinds) for row in rows]
+    return [(row.source_table.table, row.change_kinds) for row in rows]
 
 
 def test_an_online_schema_change_is_one_of_the_table_whose_place_is_taken():

@@ -6,10 +6,13 @@ Times are timezone-aware UTC.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
+
+from lakehouse.names import TableIdentity
 
 Step = Literal["land", "check", "apply", "validate", "publish"]
 STEPS: tuple[Step, ...] = ("land", "check", "apply", "validate", "publish")
@@ -153,6 +156,16 @@ class SchemaVersionRow:
     reason: str
     recorded_at: datetime
     previous: str
+
+    @property
+    def source_table(self) -> TableIdentity:
+        """The table in the source."""
+        return TableIdentity.of(json.loads(self.identity))
+
+    @property
+    def previous_table(self) -> TableIdentity | None:
+        """The table that it was before, where the statement renames it."""
+        return TableIdentity.of(json.loads(self.previous)) if self.previous else None
 
     @property
     def is_from_ddl(self) -> bool:

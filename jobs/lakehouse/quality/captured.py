@@ -17,7 +17,6 @@ from lakehouse.plan.groups import Group
 from lakehouse.plan.incarnations import Parts
 from lakehouse.plan.records import SchemaVersionRow
 from lakehouse.quality.ddl import SchemaEvent, TableChange
-from lakehouse.quality.version_rows import table_of
 
 
 def captured_tables(
@@ -32,7 +31,7 @@ def captured_tables(
     """
     connector = source.connector
     tables = {group.identity for group in groups if group.identity}
-    tables |= {table_of(row) for row in recorded}
+    tables |= {row.source_table for row in recorded}
     tables |= {parse_table(text, connector) for text in source.tables}
     return frozenset(table.parts(connector) for table in tables)
 

@@ -16,7 +16,6 @@ from lakehouse.connectors import CONNECTORS
 from lakehouse.names import TableIdentity
 from lakehouse.plan.records import SchemaVersionRow
 from lakehouse.quality.losses import lossy_columns
-from lakehouse.quality.version_rows import table_of
 
 _LENGTH = re.compile(r"\([0-9, ]*\)|\bzerofill\b")
 
@@ -56,7 +55,7 @@ def column_facts(
         table.parts(source.connector): [] for table in tables
     }
     for row in rows:
-        if (mine := by_table.get(table_of(row).parts(source.connector))) is not None:
+        if (mine := by_table.get(row.source_table.parts(source.connector))) is not None:
             mine.append(row)
     return {
         table: ColumnFacts(
@@ -82,7 +81,7 @@ def _types(rows: Iterable[SchemaVersionRow], source: SourceConfig) -> dict[str, 
     found: dict[str, str] = {}
     declared: dict[str, str] = {}
     for row in rows:
-        columns = source.table_options(table_of(row)).columns
+        columns = source.table_options(row.source_table).columns
         declared = {name.lower(): each.type for name, each in columns.items() if each.type}
         for value in json.loads(row.columns):
             text = value["type"] if row.is_from_ddl else value.get("source_type")

@@ -11,7 +11,6 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from lakehouse.names import TableIdentity
 from lakehouse.plan.incarnations import Parts
 from lakehouse.plan.records import HOLD, SchemaVersionRow
 from lakehouse.plan.renames import Rename, in_turn
@@ -34,7 +33,7 @@ def column_renames(
         if row.previous:
             tables[row.identity] = tables.pop(row.previous, _Table())
         table = tables.setdefault(row.identity, _Table())
-        parts = TableIdentity.of(json.loads(row.identity)).parts(connector)
+        parts = row.source_table.parts(connector)
         found.setdefault(parts, []).extend(table.follow(row, follows=follows))
     return {parts: _in_order(mine) for parts, mine in found.items() if mine}
 
@@ -46,7 +45,11 @@ def turns(rows: Iterable[SchemaVersionRow], connector: str) -> dict[Parts, tuple
     person has to decide about them, is another question there.
     """
     every = [row for row in rows if row.is_from_ddl]
-    found = {(row.identity, row.position) for row in every if row.position and row.verdict == HOLD}
+    found = {
+        (row.source_table.parts(connector), row.position)
+        for row in every
+        if row.position and row.verdict == HOLD
+    }
     seen: dict[str, list[object]] = {}
     for row in placed(every):
         shapes = seen.pop(row.previous or row.identity, []) if row.columns != "[]" else []
@@ -55,11 +58,10 @@ def turns(rows: Iterable[SchemaVersionRow], connector: str) -> dict[Parts, tuple
         comes_back = shape in shapes[:-1] and shape != shapes[-1]
         # A row's schema does not tell its key.
         if comes_back or {"rename_column", "primary_key"} & set(row.change_kinds):
-            found.add((row.identity, row.position))
+            found.add((row.source_table.parts(connector), row.position))
         shapes.append(shape)
     positions: dict[Parts, list[str]] = {}
-    for identity, position in sorted(found):
-        parts = TableIdentity.of(json.loads(identity)).parts(connector)
+    for parts, position in sorted(found):
         positions.setdefault(parts, []).append(position)
     return {parts: tuple(mine) for parts, mine in positions.items()}
 

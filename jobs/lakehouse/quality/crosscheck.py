@@ -19,7 +19,6 @@ from lakehouse.plan.row_schema import PROVEN
 from lakehouse.plan.types import Column
 from lakehouse.quality.column_lives import placed
 from lakehouse.quality.ddl import TableColumn, columns_from_json
-from lakehouse.quality.version_rows import table_of
 from lakehouse.quality.versions import Judged, Version
 
 _SHOWN = 5
@@ -74,7 +73,7 @@ def _statements(
     found: dict[tuple[Parts, int], list[SchemaVersionRow]] = {}
     for row in placed(rows):
         if row.is_from_ddl and row.columns != "[]":
-            life = lives.at(table_of(row).parts(connector), row.position)
+            life = lives.at(row.source_table.parts(connector), row.position)
             found.setdefault(life, []).append(row)
     return found
 

@@ -21,7 +21,6 @@ from lakehouse.plan.schema import RENAMING, fits
 from lakehouse.quality.changes import Changes, compare, first_of
 from lakehouse.quality.held import Held, held_names, held_tables
 from lakehouse.quality.statements import Statement, Told
-from lakehouse.quality.version_rows import table_of
 from lakehouse.quality.versions import shape_of
 
 Pair = tuple[str, str]
@@ -125,7 +124,7 @@ def _position(held: Held) -> str:
 
 def _changes(before: SchemaVersionRow | None, version: SchemaVersionRow, since: Told) -> Changes:
     if before is None:
-        return first_of(is_first=not table_of(version).incarnation, told=since)
+        return first_of(is_first=not version.source_table.incarnation, told=since)
     return compare(shape_of(before), shape_of(version), since)
 
 

@@ -15,8 +15,7 @@ from lakehouse.plan.incarnations import Incarnations, Parts
 from lakehouse.plan.records import HOLD, SchemaVersionRow
 from lakehouse.quality.column_lives import placed
 from lakehouse.quality.statements import Told, incarnations, told
-from lakehouse.quality.version_rows import table_of
-from lakehouse.quality.versions import FOLLOWED
+from lakehouse.quality.versions import FOLLOWED, newest_versions
 
 # The parts of a table's name of today, and which incarnation of it.
 Life = tuple[Parts, int]
@@ -62,7 +61,7 @@ def held_tables(rows: Sequence[SchemaVersionRow], connector: str) -> dict[Life, 
         )
     for row in placed(rows):
         if row.is_from_ddl and row.verdict == HOLD:
-            life = lives.at(table_of(row).parts(connector), row.position)
+            life = lives.at(row.source_table.parts(connector), row.position)
             entry = found.setdefault(life, Held())
             # Where a newer version is followed, another mode has let the table go on.
             if entry.before is None or row.position >= entry.before.position:
@@ -87,11 +86,9 @@ def _versions(
     rows: Sequence[SchemaVersionRow], connector: str, lives: Incarnations
 ) -> dict[Life, list[SchemaVersionRow]]:
     """The newest row of each version of data events, oldest version first."""
-    newest: dict[Life, dict[str, SchemaVersionRow]] = {}
+    found: dict[Life, list[SchemaVersionRow]] = {}
     for row in rows:
         if not row.is_from_ddl:
-            table = lives.today(table_of(row), connector)
-            mine = newest.setdefault((table.parts(connector), table.incarnation), {})
-            mine.pop(row.fingerprint, None)
-            mine[row.fingerprint] = row
-    return {life: [*mine.values()] for life, mine in newest.items()}
+            table = lives.today(row.source_table, connector)
+            found.setdefault((table.parts(connector), table.incarnation), []).append(row)
+    return {life: [*newest_versions(mine).values()] for life, mine in found.items()}

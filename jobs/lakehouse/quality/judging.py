@@ -15,7 +15,7 @@ from lakehouse.plan.records import EVOLVE, HOLD, KEEP, POLICY, SchemaVersionRow
 from lakehouse.plan.schema import EVOLVED, RENAMING, TOLERANT
 from lakehouse.quality.changes import BY_STATEMENT, Changes, Shape, compare, first_of
 from lakehouse.quality.statements import Told
-from lakehouse.quality.versions import FOLLOWED, Judged, Version, shape_of
+from lakehouse.quality.versions import FOLLOWED, Judged, Version, newest_versions, shape_of
 
 # What a mode does not do to silver, though it could.
 _KEPT: Mapping[SchemaMode, Collection[str]] = {
@@ -39,7 +39,7 @@ def judge_versions(
         told: What the table's statements told.
     """
     told = told or Told()
-    decided = {row.fingerprint: row for row in recorded}
+    decided = newest_versions(recorded)
     followed = [row for row in recorded if decided[row.fingerprint].verdict in FOLLOWED]
     before = shape_of(followed[-1]) if followed else None
     at = followed[-1].position if followed else None

@@ -17,7 +17,6 @@ from lakehouse.quality import ddl
 from lakehouse.quality.event_faults import changes, falling, malformed, measurement, strays
 from lakehouse.quality.history_records import History
 from lakehouse.quality.judgement import Measurement
-from lakehouse.quality.version_rows import table_of
 
 _FOREVER = "-1"
 # A table, and its columns as far as both topics write them alike; none after a drop.
@@ -83,7 +82,10 @@ def _versions(events: Iterable[ddl.SchemaEvent], beside: Beside) -> list[Shape]:
 def _public(beside: Beside, history: str) -> list[Shape]:
     """The same of the schema change topic."""
     return _each_once(
-        (table_of(row).parts(beside.source.connector), _columns(ddl.columns_from_json(row.columns)))
+        (
+            row.source_table.parts(beside.source.connector),
+            _columns(ddl.columns_from_json(row.columns)),
+        )
         for row in beside.versions
         if row.is_from_ddl and row.topic != history
     )
@@ -148,7 +150,7 @@ def _captured(beside: Beside) -> dict[tuple[str, ...], SchemaVersionRow | None]:
         group.identity.parts(connector): None for group in beside.groups if group.identity
     }
     return found | {
-        table_of(row).parts(connector): row for row in beside.versions if not row.is_from_ddl
+        row.source_table.parts(connector): row for row in beside.versions if not row.is_from_ddl
     }
 
 

@@ -22,7 +22,7 @@ from lakehouse.quality import ddl
 from lakehouse.quality.event_faults import changes, falling, malformed, measurement, place, strays
 from lakehouse.quality.judgement import Measurement
 from lakehouse.quality.losses import lossy_columns
-from lakehouse.quality.version_rows import identity_json, table_of
+from lakehouse.quality.version_rows import identity_json
 
 # After these, values or rows that readers know are gone, or fit no longer.
 BREAKING = frozenset({"drop_table", "drop_column", "narrow_type", "change_type", "primary_key"})
@@ -100,7 +100,7 @@ def _shared_names(events: Iterable[ddl.SchemaEvent], known: Known) -> Iterator[s
     """Tables of the events whose name another table has, unless the TOML file names one of them."""
     told = {change.identity for _, change in changes(events) if change.columns}
     named = known.source.configured_names()
-    tables = {table_of(row) for row in known.recorded if row.is_from_ddl} | told
+    tables = {row.source_table for row in known.recorded if row.is_from_ddl} | told
     free = [table for table in tables if table not in named]
     uses = Counter(silver_name(table, known.source.connector) for table in free)
     for table in sorted(told - named.keys()):
@@ -149,7 +149,7 @@ def _breaking(
         kinds += [f"NOT NULL of {name}" for name in _now_required(before.get(row.identity), row)]
         before[row.identity] = row
         if kinds:
-            yield f"{table_of(row).full_name}: {', '.join(kinds)}"
+            yield f"{row.source_table.full_name}: {', '.join(kinds)}"
 
 
 def _now_required(before: SchemaVersionRow | None, after: SchemaVersionRow) -> list[str]:
@@ -163,8 +163,8 @@ def _now_required(before: SchemaVersionRow | None, after: SchemaVersionRow) -> l
 
 def _lossy(new: Iterable[SchemaVersionRow], known: Known) -> Iterator[str]:
     connector = known.source.connector
-    changed = {table_of(row).parts(connector) for row in new if row.columns != "[]"}
-    rows = [r for r in (*known.recorded, *known.new) if table_of(r).parts(connector) in changed]
+    changed = {row.source_table.parts(connector) for row in new if row.columns != "[]"}
+    rows = [r for r in (*known.recorded, *known.new) if r.source_table.parts(connector) in changed]
     lossy = lossy_columns(rows, known.source.name, CONNECTORS[connector])
     for table, columns in lossy.items():
         yield from (f"{table}.{column}" for column in columns)

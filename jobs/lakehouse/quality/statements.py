@@ -6,12 +6,10 @@ created, what each statement did to a table, and the TOML file as if it named wh
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from lakehouse.config import SourceConfig
-from lakehouse.names import TableIdentity
 from lakehouse.plan.following import follow_renames
 from lakehouse.plan.incarnations import End, Incarnations, Parts
 from lakehouse.plan.records import HOLD, POLICY, SchemaVersionRow
@@ -84,14 +82,13 @@ def incarnations(rows: Sequence[SchemaVersionRow], connector: str) -> Incarnatio
         # To data events a table may be new because it is new to us.
         if not row.position or not row.is_from_ddl:
             continue
-        parts = _parts(row, connector)
+        parts = row.source_table.parts(connector)
         if "drop_table" in row.change_kinds:
             ends.setdefault(parts, {})[row.position] = End(row.position)
         if "create_table" in row.change_kinds and not row.previous:
             creates.setdefault(parts, set()).add(row.position)
-        if row.previous:
-            was = TableIdentity.of(json.loads(row.previous)).parts(connector)
-            ends.setdefault(was, {})[row.position] = End(row.position, parts)
+        if was := row.previous_table:
+            ends.setdefault(was.parts(connector), {})[row.position] = End(row.position, parts)
     return Incarnations(
         {parts: tuple(mine[at] for at in sorted(mine)) for parts, mine in ends.items()},
         {parts: tuple(sorted(mine)) for parts, mine in creates.items()},
@@ -111,7 +108,7 @@ def told(
     """
     found: dict[tuple[Parts, int], list[Statement]] = {}
     for row in (row for row in placed(rows) if row.is_from_ddl):
-        life = lives.at(_parts(row, connector), row.position)
+        life = lives.at(row.source_table.parts(connector), row.position)
         statement = Statement(row.position, row.change_kinds, row.verdict, row.decision)
         found.setdefault(life, []).append(statement)
     renamed = renames(rows, connector, lives, follows=True)
@@ -152,11 +149,7 @@ def additions(
     found: dict[tuple[Parts, int], list[tuple[str, str]]] = {}
     for row in placed(rows):
         if row.is_from_ddl and "add" in row.ddl.lower():
-            table = TableIdentity.of(json.loads(row.identity))
+            table = row.source_table
             life = lives.at(table.parts(connector), row.position)
             found.setdefault(life, []).append((row.ddl, table.table))
     return {life: tuple(mine) for life, mine in found.items()}
-
-
-def _parts(row: SchemaVersionRow, connector: str) -> Parts:
-    return TableIdentity.of(json.loads(row.identity)).parts(connector)

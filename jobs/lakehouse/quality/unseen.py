@@ -11,7 +11,6 @@ from collections.abc import Iterable
 from lakehouse.config import SourceConfig
 from lakehouse.names import format_table, parse_table
 from lakehouse.plan.records import SchemaVersionRow
-from lakehouse.quality.version_rows import table_of
 
 
 def unseen_tables(source: SourceConfig, rows: Iterable[SchemaVersionRow]) -> tuple[str, ...]:
@@ -21,7 +20,7 @@ def unseen_tables(source: SourceConfig, rows: Iterable[SchemaVersionRow]) -> tup
         source: The file.
         rows: All that is recorded.
     """
-    tables = {table_of(row) for row in rows}
+    tables = {row.source_table for row in rows}
     seen = {table.parts(source.connector) for table in tables}
     known = sorted({format_table(table, source.connector) for table in tables})
     found = []

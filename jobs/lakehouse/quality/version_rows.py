@@ -57,11 +57,6 @@ class LandedSchemas:
     history: History | None = None
 
 
-def table_of(row: SchemaVersionRow) -> TableIdentity:
-    """The source table of a row."""
-    return TableIdentity.of(json.loads(row.identity))
-
-
 def identity_json(identity: TableIdentity) -> str:
     """A source table as rows hold it."""
     return json.dumps(identity.members)

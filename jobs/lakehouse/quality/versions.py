@@ -104,24 +104,40 @@ def _in_order(versions: Iterable[Version]) -> tuple[Version, ...]:
     return tuple(sorted((*listed, *again), key=lambda version: version.position))
 
 
+def newest_versions(rows: Iterable[SchemaVersionRow]) -> dict[str, SchemaVersionRow]:
+    """Fingerprint → the newest row of that version; the version that was told last is the last.
+
+    Args:
+        rows: Of one table or of several, oldest first.
+    """
+    newest: dict[str, SchemaVersionRow] = {}
+    for row in rows:
+        newest.pop(row.fingerprint, None)
+        newest[row.fingerprint] = row
+    return newest
+
+
 def holds(rows: Iterable[SchemaVersionRow]) -> dict[TableIdentity, dict[int, str]]:
     """Table → fingerprint → why it is held, from all recorded versions, oldest first."""
-    held: dict[TableIdentity, dict[int, str]] = {}
+    by_table: dict[TableIdentity, list[SchemaVersionRow]] = {}
     for row in rows:
-        if not row.fingerprint.lstrip("-").isdigit():
-            continue
-        mine = held.setdefault(TableIdentity.of(json.loads(row.identity)), {})
-        mine.pop(int(row.fingerprint), None)
-        if row.verdict == HOLD:
-            mine[int(row.fingerprint)] = row.reason
-    return {identity: mine for identity, mine in held.items() if mine}
+        if not row.is_from_ddl:
+            by_table.setdefault(row.source_table, []).append(row)
+    held = {
+        table: {
+            int(fingerprint): row.reason
+            for fingerprint, row in newest_versions(mine).items()
+            if row.verdict == HOLD
+        }
+        for table, mine in by_table.items()
+    }
+    return {table: mine for table, mine in held.items() if mine}
 
 
 def keeping(rows: Iterable[SchemaVersionRow]) -> frozenset[TableIdentity]:
     """The tables of which a version is followed as far as their columns stay as they are."""
-    newest = {row.fingerprint: row for row in rows}
-    kept = (row for row in newest.values() if row.verdict == KEEP)
-    return frozenset(TableIdentity.of(json.loads(row.identity)) for row in kept)
+    newest = newest_versions(rows).values()
+    return frozenset(row.source_table for row in newest if row.verdict == KEEP)
 
 
 def columns_json(version: Version) -> str:

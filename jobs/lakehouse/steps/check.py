@@ -29,7 +29,6 @@ from lakehouse.quality.version_rows import (
     LandedSchemas,
     data_rows,
     ddl_rows,
-    table_of,
 )
 from lakehouse.quality.versions import Judged, batch_versions
 from lakehouse.spark.bronze import Bronze
@@ -133,7 +132,7 @@ def _by_table(
     found: dict[TableIdentity, list[SchemaVersionRow]] = {}
     for row in rows:
         if not row.is_from_ddl:
-            found.setdefault(lives.today(table_of(row), connector), []).append(row)
+            found.setdefault(lives.today(row.source_table, connector), []).append(row)
     return found
 
 

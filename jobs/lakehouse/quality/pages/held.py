@@ -16,7 +16,6 @@ from lakehouse.quality.pages.history import change_at
 from lakehouse.quality.pages.model import ColumnChange, HeldTable
 from lakehouse.quality.pages.reading import SourceRecords
 from lakehouse.quality.summary import TableState
-from lakehouse.quality.version_rows import table_of
 
 
 def held_tables(
@@ -54,7 +53,7 @@ def _by_change(
     state: TableState | None,
     waiting: Mapping[str, int],
 ) -> HeldTable:
-    identity = table_of(version)
+    identity = version.source_table
     table = format_table(identity, records.connector)
     approve = f"lakehouse approve --source {records.source} --table {shlex.quote(table)}"
     statements = [

@@ -12,7 +12,6 @@ from lakehouse.names import silver_namespace
 from lakehouse.plan.records import SchemaVersionRow
 from lakehouse.quality.pages.model import ColumnChange, History, VersionLine
 from lakehouse.quality.text import minute_text
-from lakehouse.quality.version_rows import table_of
 
 VERSIONS_SHOWN = 20
 _CHANGES_SHOWN = 40
@@ -59,7 +58,7 @@ def change_at(rows: Sequence[SchemaVersionRow], held: SchemaVersionRow) -> Histo
 
 def _history(row: SchemaVersionRow, lines: Sequence[VersionLine]) -> History:
     return History(
-        identity=table_of(row).full_name,
+        identity=row.source_table.full_name,
         silver=f"{silver_namespace(row.source)}.{row.table}",
         versions=tuple(reversed(lines[-VERSIONS_SHOWN:])),
         older=max(len(lines) - VERSIONS_SHOWN, 0),
