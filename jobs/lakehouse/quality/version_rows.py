@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import cache, partial
 from typing import TypeAlias
 
 from lakehouse.config import SourceConfig
 from lakehouse.names import TableIdentity, silver_name
 from lakehouse.plan.groups import Group
-from lakehouse.plan.masks import masks_of
 from lakehouse.plan.records import DDL, EVOLVE, POLICY, SchemaVersionRow
 from lakehouse.quality import ddl
 from lakehouse.quality.column_lives import placed
@@ -25,10 +25,10 @@ from lakehouse.quality.judging import judge_statement
 from lakehouse.quality.seen import Seen
 from lakehouse.quality.swaps import LEFT, with_swaps
 from lakehouse.quality.versions import Judged, columns_json
+from lakehouse.quality.withheld import masked_columns, without_statement, without_values
 
 # Identity → columns; none after a drop.
 _Tables: TypeAlias = dict[str, tuple[ddl.TableColumn, ...]]
-_WITHHELD = "withheld: the table has masked columns"
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,10 +109,11 @@ def ddl_rows(
     now = datetime.now(UTC)
     of_topic = [row for row in recorded if row.is_from_ddl]
     seen, before = Seen.of(of_topic), _tables(of_topic)
+    masked = cache(partial(masked_columns, source, events))
     rows: list[SchemaVersionRow] = []
-    for event in with_swaps(events):
+    for event in (without_statement(each, masked) for each in with_swaps(events)):
         for change in event.changes:
-            public = _without_values(change, _masked(source, change.identity, events))
+            public = without_values(change, masked(change.identity))
             row = _ddl_row(source, run_id, now, event, public)
             if not seen.is_new(row):
                 continue
@@ -176,7 +177,6 @@ def _ddl_row(
     change: ddl.TableChange,
 ) -> SchemaVersionRow:
     columns, identity = ddl.columns_json(change.columns), change.identity
-    has_masks = any(_masked(source, each.identity) for each in event.changes)
     return SchemaVersionRow(
         source=source.name,
         run_id=run_id,
@@ -187,8 +187,7 @@ def _ddl_row(
         partition=event.message.partition,
         offset=event.message.offset,
         position=event.message.position or "",
-        # A statement may quote a masked value, such as a default.
-        ddl=_WITHHELD if has_masks and event.ddl else event.ddl,
+        ddl=event.ddl,
         change_kinds=(),
         columns=columns,
         verdict=EVOLVE,
@@ -197,24 +196,3 @@ def _ddl_row(
         recorded_at=now,
         previous="",
     )
-
-
-def _masked(
-    source: SourceConfig, identity: TableIdentity, events: Iterable[ddl.SchemaEvent] = ()
-) -> set[str]:
-    """The table's masked columns, in lower case; also under the names that events give them."""
-    masked = set(masks_of(source.table_options(identity)))
-    for event in events if masked else ():
-        for change in event.changes:
-            if change.identity == identity:
-                masked |= {c.name.lower() for c in change.columns if c.was.lower() in masked}
-    return masked
-
-
-def _without_values(change: ddl.TableChange, masked: Container[str]) -> ddl.TableChange:
-    """The change without what may be a value of a masked column: defaults, lists, comments."""
-    columns = (
-        replace(column, default=None, extra="{}") if column.name.lower() in masked else column
-        for column in change.columns
-    )
-    return replace(change, columns=tuple(columns))
