@@ -102,7 +102,7 @@ WRONG_VALUES = {
             "schema_changes.require_approval[1]: 'pk': expected one of create_table, drop_table, "
             "rename_table, swap_table, add_column, drop_column, rename_column, reorder_columns, "
             "widen_type, narrow_type, change_type, nullability, default, primary_key, "
-            "character_set, enum_values, comment"
+            "character_set, enum_values, comment, constraint"
         ),
     ),
     "text for a flag": (

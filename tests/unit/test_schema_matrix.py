@@ -101,6 +101,7 @@ CHANGES: dict[str, Change] = {
         before=(ID, QTY, SIZE),
     ),
     "comment": altered((ID, QTY.but(comment="pieces"), NAME), "MODIFY qty INT COMMENT 'pieces'"),
+    "constraint": altered(BEFORE, "ADD CONSTRAINT of_part FOREIGN KEY (qty) REFERENCES part (id)"),
 }
 FOLLOWED = dict(zip(MODES, (EVOLVE, EVOLVE, EVOLVE, KEEP, HOLD), strict=True))
 # Silver's columns and values stay as they are.
@@ -127,6 +128,7 @@ VERDICTS = {
     "character_set": UNTOUCHED,
     "enum_values": FOLLOWED,
     "comment": UNTOUCHED,
+    "constraint": UNTOUCHED,
 }
 _DROPPED_AND_ADDED = ({"add_column", "drop_column"}, GONE)
 _ANOTHER_TABLE = ({"create_table"}, NEW)
@@ -149,6 +151,10 @@ UNSEEN: dict[tuple[str, str], tuple[set[str], dict[str, str], str]] = {
         for name in (*SHAPES, "postgresql")
     },
     **{(name, "swap_table"): ({"widen_type"}, FOLLOWED, "no statement is sent") for name in SHAPES},
+    **{
+        (name, "constraint"): (set(), NEW, "only statements tell constraints, and none is sent")
+        for name in (*SHAPES, "postgresql")
+    },
     **{(name, "comment"): (set(), NEW, "columns come without comments") for name in SHAPES},
     **{
         (name, "character_set"): (set(), NEW, "all text is sent as UTF-8, its set is not told")

@@ -45,6 +45,7 @@ ChangeKind = Literal[
     "character_set",
     "enum_values",
     "comment",
+    "constraint",
 ]
 
 # What happens to a schema change; the names are those of Flink CDC's `schema.change.behavior`.

@@ -8,9 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
 
-from lakehouse.plan.statements import altering
+from lakehouse.plan.statements import parsed_statements
 
 # Written out in a statement; a CAST is a literal with its type before it.
 _CONSTANTS = (
@@ -47,18 +46,16 @@ def added_columns(ddl: str, dialect: str | None, table: str) -> tuple[AddedColum
     """
     if dialect is None or "add" not in ddl.lower():
         return ()
-    try:
-        mine = (s for s in altering(ddl, dialect) if s.this.name.lower() == table.lower())
-        actions = (action for statement in mine for action in statement.args.get("actions") or ())
-        kinds = exp.ColumnDef, exp.Schema
-        return tuple(
-            _added(column)
-            for action in actions
-            if type(action) in kinds
-            for column in action.find_all(exp.ColumnDef)
-        )
-    except SqlglotError:
-        return ()
+    statements = (s for s in parsed_statements(ddl, dialect) if isinstance(s, exp.Alter))
+    mine = (s for s in statements if s.this.name.lower() == table.lower())
+    actions = (action for statement in mine for action in statement.args.get("actions") or ())
+    kinds = exp.ColumnDef, exp.Schema
+    return tuple(
+        _added(column)
+        for action in actions
+        if type(action) in kinds
+        for column in action.find_all(exp.ColumnDef)
+    )
 
 
 def _added(column: exp.ColumnDef) -> AddedColumn:

@@ -51,25 +51,25 @@ def renamed_tables(ddl: str, dialect: str | None) -> tuple[Pair, ...]:
         return ()
 
 
-def altering(ddl: str, dialect: str) -> Iterator[exp.Alter]:
-    """The ALTER TABLE statements that can be read.
+def parsed_statements(ddl: str, dialect: str) -> tuple[exp.Expr, ...]:
+    """The statements of a text that sqlglot knows.
 
     Args:
-        ddl: One or several statements, as the schema change event carries them.
+        ddl: One or several statements.
         dialect: sqlglot's name of the source's SQL.
-
-    Raises:
-        SqlglotError: The text is none of SQL.
     """
-    read = (_parsed(ddl, tokens, dialect) for tokens in _statements(ddl, dialect))
-    return (statement for statement in read if statement is not None)
+    try:
+        found = [_parsed(ddl, tokens, dialect) for tokens in _statements(ddl, dialect)]
+    except SqlglotError:
+        return ()
+    return tuple(statement for statement in found if statement is not None)
 
 
 def _altered(ddl: str, dialect: str) -> Iterator[tuple[list[Pair], list[Pair]]]:
     """The columns and the tables that each ALTER TABLE statement renames."""
     for tokens in _statements(ddl, dialect):
         statement = _parsed(ddl, tokens, dialect)
-        if statement is not None:
+        if isinstance(statement, exp.Alter):
             actions = statement.args.get("actions") or ()
             tables = [a.this.name for a in actions if isinstance(a, exp.AlterRename)]
             yield (
@@ -81,14 +81,13 @@ def _altered(ddl: str, dialect: str) -> Iterator[tuple[list[Pair], list[Pair]]]:
             yield _by_words(tokens)
 
 
-def _parsed(ddl: str, tokens: Sequence[Token], dialect: str) -> exp.Alter | None:
-    """One ALTER TABLE statement; None for any other, and where a clause is beyond sqlglot."""
+def _parsed(ddl: str, tokens: Sequence[Token], dialect: str) -> exp.Expr | None:
+    """One statement of a text; None where sqlglot does not know it."""
     try:
         text = ddl[tokens[0].start : tokens[-1].end + 1]
-        statement = sqlglot.parse_one(text, read=dialect, error_level=ErrorLevel.RAISE)
+        return sqlglot.parse_one(text, read=dialect, error_level=ErrorLevel.RAISE)
     except SqlglotError:
         return None
-    return statement if isinstance(statement, exp.Alter) else None
 
 
 def _statements(ddl: str, dialect: str) -> Iterator[list[Token]]:

@@ -26,6 +26,7 @@ _TOLD_ALONE = (
     "character_set",
     "enum_values",
     "comment",
+    "constraint",
 )
 BY_STATEMENT = "by a statement"
 

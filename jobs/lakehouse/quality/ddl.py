@@ -14,6 +14,7 @@ from lakehouse.config import ChangeKind
 from lakehouse.connectors import CONNECTORS
 from lakehouse.connectors.base import DATABASE_SCHEMA_TABLE
 from lakehouse.names import TableIdentity, split_identifier
+from lakehouse.plan.foreign_keys import changes_keys
 from lakehouse.plan.statements import renamed_columns, renamed_tables
 from lakehouse.quality.source_types import size_rank, without_sizes
 
@@ -91,6 +92,7 @@ class SchemaEvent:
 
     Attributes:
         renamed: The tables that its statement renames, old and new name.
+        keyed: Those of which it adds or drops foreign keys or constraints, in lower case.
     """
 
     message: SchemaMessage
@@ -98,6 +100,7 @@ class SchemaEvent:
     changes: tuple[TableChange, ...]
     problem: str = ""
     renamed: tuple[tuple[str, str], ...] = ()
+    keyed: frozenset[str] = frozenset()
 
 
 def parse_event(message: SchemaMessage, connector: str) -> SchemaEvent:
@@ -107,28 +110,27 @@ def parse_event(message: SchemaMessage, connector: str) -> SchemaEvent:
         missing = [name for name in _MEMBERS if name not in document]
         if missing:
             return SchemaEvent(message, "", (), f"without {', '.join(missing)}")
-        ddl, changes, tables = table_changes(document, connector)
+        return event_of(message, document, connector)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as broken:
         return SchemaEvent(message, "", (), f"not readable: {type(broken).__name__}: {broken}")
-    return SchemaEvent(message, ddl, changes, renamed=tables)
 
 
-def table_changes(
-    document: Mapping[str, object], connector: str
-) -> tuple[str, tuple[TableChange, ...], tuple[tuple[str, str], ...]]:
-    """The statement of a document, the tables that it changed, and those that it renamed.
+def event_of(message: SchemaMessage, document: Mapping[str, object], connector: str) -> SchemaEvent:
+    """The statement of a document, and what it did to tables.
 
     Raises:
         ValueError, TypeError, KeyError, AttributeError: The document is none of a schema change.
     """
+    dialect = CONNECTORS[connector].ddl_dialect
     ddl, told = str(document.get("ddl") or ""), document.get("tableChanges") or ()
     if not isinstance(told, Sequence):
         raise TypeError(f"tableChanges: expected a list, found {type(told).__name__}")
-    columns = renamed_columns(ddl, CONNECTORS[connector].ddl_dialect)
-    tables = renamed_tables(ddl, CONNECTORS[connector].ddl_dialect)
+    columns, tables = renamed_columns(ddl, dialect), renamed_tables(ddl, dialect)
     changes = _with_old_tables([_change(each, connector, columns) for each in told], tables)
     told_so = ((change.was, change.identity.table) for change in changes if change.was)
-    return ddl, changes, tuple(dict.fromkeys((*tables, *told_so)))
+    renamed = tuple(dict.fromkeys((*tables, *told_so)))
+    keyed = changes_keys(ddl, dialect)
+    return SchemaEvent(message, ddl, tuple(changes), renamed=renamed, keyed=keyed)
 
 
 def without_copies(events: Sequence[SchemaEvent]) -> tuple[SchemaEvent, ...]:

@@ -72,16 +72,14 @@ def parse_record(message: HistoryMessage, connector: str) -> ddl.SchemaEvent:
         missing = [name for name in _MEMBERS if not isinstance(document.get(name), Mapping)]
         if missing:
             return ddl.SchemaEvent(of_topic, "", (), f"no object: {', '.join(missing)}")
-        statement, told, renamed = ddl.table_changes(document, connector)
+        event = ddl.event_of(of_topic, document, connector)
         position = offset_position(document["position"], CONNECTORS[connector])
         is_snapshot = _is_snapshot(document["position"])
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as broken:
         problem = f"not readable: {type(broken).__name__}: {broken}"
         return ddl.SchemaEvent(of_topic, "", (), problem)
     placed = replace(of_topic, position=position and message.log + position)
-    return ddl.SchemaEvent(
-        replace(placed, is_snapshot=is_snapshot), statement, told, renamed=renamed
-    )
+    return replace(event, message=replace(placed, is_snapshot=is_snapshot))
 
 
 def offset_position(offset: Mapping[str, object], connector: Connector) -> str | None:

@@ -153,6 +153,10 @@ def _fold(
     earlier = before.pop(previous or identity, None) or None
     before[identity] = change.columns
     kinds: tuple[str, ...] = ddl.change_kinds(earlier, change.columns)
+    # A new table comes with its constraints, and snapshots repeat those that are known.
+    is_keyed = change.identity.table.lower() in event.keyed and not event.message.is_snapshot
+    if is_keyed and earlier and change.columns:
+        kinds = (*kinds, "constraint")
     if previous:
         kinds = ("rename_table", *kinds)
     if is_swapped and earlier:
