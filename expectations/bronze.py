@@ -28,6 +28,18 @@ SUITE = Suite(
             optional=True,
         ),
         none_of(
+            "skipped_offsets",
+            "The landing began where the one before it had ended; else messages between the two "
+            "are not in bronze.",
+            optional=True,
+        ),
+        none_of(
+            "missing_offsets",
+            "Every offset of the range has a message; others belonged to ends of the producer's "
+            "transactions, or were compacted away before they could be landed.",
+            severity=Severity.INFO,
+        ),
+        none_of(
             "missing_coordinates", "Every message has its topic, partition, offset and topic id."
         ),
         none_of(
@@ -49,6 +61,21 @@ SUITE = Suite(
             "large_messages",
             "No message is larger than 8 MB: one of more than 16 MB cannot be applied.",
             severity=Severity.WARNING,
+            optional=True,
+        ),
+        none_of(
+            "deletes_without_tombstone",
+            "Every delete event has its tombstone behind it, in a topic where others have one: "
+            "a message that is missing there may have been lost.",
+            severity=Severity.WARNING,
+            optional=True,
+        ),
+        none_of(
+            "hours_behind",
+            "The newest message was sent within the hour before it was landed: no runs were left "
+            "out.",
+            severity=Severity.INFO,
+            optional=True,
         ),
     ),
 )

@@ -43,6 +43,7 @@ SUITE = Suite(
         none_of(
             "rows_outside_cut",
             "Every row comes from a message that the cut covers.",
+            optional=True,
         ),
         none_of(
             "nulls_in_required",
@@ -55,6 +56,19 @@ SUITE = Suite(
             "No changed row has a number that the column's type in the source cannot hold, such as "
             "a negative one in an unsigned column.",
             severity=Severity.WARNING,
+            optional=True,
+        ),
+        none_of(
+            "dangling_references",
+            "Every changed row refers to rows that are there, where the source declares a foreign "
+            "key.",
+            severity=Severity.WARNING,
+            optional=True,
+        ),
+        none_of(
+            "hours_behind",
+            "The newest change was made in the source within the hour before it was landed.",
+            severity=Severity.INFO,
             optional=True,
         ),
         none_of(

@@ -18,6 +18,10 @@ GOOD: dict[str, Values] = {
         "future_timestamps": 0,
         "ancient_timestamps": 0,
         "large_messages": 0,
+        "skipped_offsets": 0,
+        "missing_offsets": 0,
+        "deletes_without_tombstone": 0,
+        "hours_behind": 0,
     },
     "schema_changes": {
         "messages_in_other_partitions": 0,
@@ -75,6 +79,8 @@ GOOD: dict[str, Values] = {
         "rows_outside_cut": 0,
         "nulls_in_required": 0,
         "values_out_of_range": 0,
+        "dangling_references": 0,
+        "hours_behind": 0,
         "lossy_columns": 0,
     },
 }
@@ -90,6 +96,10 @@ BAD: dict[str, dict[str, Values]] = {
         "no_future_timestamps": {"future_timestamps": 1},
         "no_ancient_timestamps": {"ancient_timestamps": 1},
         "no_large_messages": {"large_messages": 1},
+        "no_skipped_offsets": {"skipped_offsets": 4},
+        "no_missing_offsets": {"missing_offsets": 2},
+        "no_deletes_without_tombstone": {"deletes_without_tombstone": 1},
+        "no_hours_behind": {"hours_behind": 9},
     },
     "schema_changes": {
         "no_messages_in_other_partitions": {"messages_in_other_partitions": 1},
@@ -144,6 +154,8 @@ BAD: dict[str, dict[str, Values]] = {
         "no_rows_outside_cut": {"rows_outside_cut": 1},
         "no_nulls_in_required": {"nulls_in_required": 1},
         "no_values_out_of_range": {"values_out_of_range": 1},
+        "no_dangling_references": {"dangling_references": 5},
+        "no_hours_behind": {"hours_behind": 2},
         "no_lossy_columns": {"lossy_columns": 1},
     },
 }

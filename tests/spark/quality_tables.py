@@ -181,7 +181,7 @@ def write_bronze(
             ODD_TIMES.get(offset or 0, STARTED),
             0,
             b"k",
-            b"v" * (8_000_001 if offset == 153 else 1),
+            b"v",
             [],
             f"id-{topic.rpartition('.')[2]}" if topic else "id",
             STARTED.replace(minute=5, second=10),

@@ -14,17 +14,32 @@ from lakehouse.plan.offsets import OffsetRange
 from lakehouse.plan.records import ResultRow
 from lakehouse.quality.ddl import SchemaEvent, SchemaMessage, parse_event
 from lakehouse.quality.failing_rows import FailingRows, failing_messages
+from lakehouse.quality.landed import LandedRanges
 from lakehouse.quality.run_report import recorded_findings
 from lakehouse.quality.samples import FailingRow, samples_json, schema_change_samples
 from lakehouse.quality.silver_rows import SilverRows
-from lakehouse.quality.staged import LandedRanges, Target
+from lakehouse.quality.staged import Target
 from lakehouse.spark.sql import messages_query
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 PLACE = ("shop.public.it's", 0, 17)
 # What no single row decides.
-OF_TABLES = {"row_count", "changed_rows", "unresolved_placeholders", "lossy_columns"}
-OF_PARTITIONS = {"messages"}
+OF_TABLES = {
+    "row_count",
+    "changed_rows",
+    "unresolved_placeholders",
+    "lossy_columns",
+    "hours_behind",
+    # Only where a table has references.
+    "dangling_references",
+}
+OF_PARTITIONS = {
+    "messages",
+    "missing_offsets",
+    "skipped_offsets",
+    "deletes_without_tombstone",
+    "hours_behind",
+}
 
 
 def rows_of(*key: str) -> FailingRows:

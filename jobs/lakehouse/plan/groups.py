@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from lakehouse.config import TopicRole
 from lakehouse.names import TableIdentity
+from lakehouse.plan.offsets import LandedOffsets
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,10 @@ class Group:
         halves: How many are halves of key changes that no transaction keeps together.
         first_incremental: Lowest position of an incremental snapshot's event; None for none.
         last_incremental: The highest one.
+        deletes: How many are delete events.
+        last_delete: Offset of the last of them; None for none.
+        tombstones: How many are tombstones.
+        large: How many have a value of half the size that can be applied, or more.
     """
 
     topic: str
@@ -58,6 +63,43 @@ class Group:
     last_position: str | None = None
     first_incremental: str | None = None
     last_incremental: str | None = None
+    deletes: int = 0
+    last_delete: int | None = None
+    tombstones: int = 0
+    large: int = 0
+
+
+def topic_metrics(groups: Iterable[Group], landed: LandedOffsets) -> dict[str, dict[str, int]]:
+    """The metrics of the suite `bronze` that parsed messages tell, by `topic/partition`.
+
+    Args:
+        groups: The profile of the batch.
+        landed: How far its topics are landed: behind a last delete event the tombstone may come.
+    """
+    found: dict[tuple[str, int], list[Group]] = {}
+    for group in groups:
+        found.setdefault((group.topic, group.partition), []).append(group)
+    # A connector sends them for all of a topic's deletes, or for none.
+    told = {topic for (topic, _), mine in found.items() if any(g.tombstones for g in mine)}
+    return {
+        f"{topic}/{number}": {
+            "large_messages": sum(group.large for group in mine),
+            **(
+                {"deletes_without_tombstone": _lacking(mine, landed.next_offset(topic, number))}
+                if topic in told
+                else {}
+            ),
+        }
+        for (topic, number), mine in found.items()
+    }
+
+
+def _lacking(groups: Iterable[Group], end: int | None) -> int:
+    """Delete events of a topic partition without a tombstone; of the very last one it may come."""
+    mine = list(groups)
+    last = max((g.last_delete for g in mine if g.last_delete is not None), default=-1)
+    deletes = sum(group.deletes for group in mine) - int(last + 1 == end)
+    return max(0, deletes - sum(group.tombstones for group in mine))
 
 
 def transaction_metrics(counts: Mapping[str, int], groups: Iterable[Group]) -> dict[str, int]:

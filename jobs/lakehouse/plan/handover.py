@@ -100,6 +100,7 @@ class StagedCut:
         identities: Silver table, as it will be called → its source table of today.
         epochs: JSON text of the logs that the source has had.
         marks: Metric of the suite `transactions` → its count; empty where nobody looked.
+        topics: `topic/partition` → metric of the suite `bronze` → its count, as the batch tells it.
     """
 
     branch: str
@@ -117,6 +118,7 @@ class StagedCut:
     identities: Mapping[str, tuple[str | int | None, ...]] = field(default_factory=dict)
     epochs: str = ""
     marks: Mapping[str, int] = field(default_factory=dict)
+    topics: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     def to_detail(self) -> dict[str, object]:
         """The cut as the JSON object that `quality.runs.detail` holds."""

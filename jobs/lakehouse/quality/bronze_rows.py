@@ -6,28 +6,24 @@ In: the offset ranges of a landing. Out: a `SELECT` for its messages, and the me
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from pyspark.sql import Row
 
 from lakehouse.names import bronze_table
 from lakehouse.plan.offsets import OffsetRange
 from lakehouse.quality.judgement import Measurement
+from lakehouse.quality.landed import LandedRanges
 from lakehouse.quality.silver_rows import Shape
-from lakehouse.quality.staged import LandedRanges
 from lakehouse.spark.sql import any_of, in_partition, literal
 from lakehouse.spark.tables import full_name
 
-# Half of what a message may have at most.
-LARGE_BYTES = 8_000_000
-# Metric → whether a message counts in it.
+# Metric → whether a message counts in it. None needs the bytes of a value: those cost more than all
+# other columns.
 TESTS = {
     "missing_coordinates": "topic IS NULL OR partition IS NULL OR offset IS NULL "
     "OR topic_id IS NULL",
     "missing_timestamps": "timestamp IS NULL",
     "future_timestamps": "timestamp > landed_at + INTERVAL 1 HOUR",
     "ancient_timestamps": "timestamp < TIMESTAMP '2000-01-01'",
-    "large_messages": f"octet_length(value) > {LARGE_BYTES}",
 }
 
 
@@ -53,6 +49,7 @@ def bronze_statements(source: str, landed: LandedRanges, width: int) -> tuple[st
             **{name: f"int(coalesce({test}, false))" for name, test in TESTS.items()},
         },
         offset=f"if({own}, offset, NULL)",
+        newest=f"if({own}, unix_micros(timestamp), NULL)",
         width=width,
     )
     return (shape.select(full_name(bronze_table(source)), read),)
@@ -70,10 +67,11 @@ def bronze_measurement(
         row: What Spark counted; None for nothing.
     """
     measured = row.asDict() if row is not None else {}
+    at = (planned.topic, planned.partition) if planned else ("", 0)
     start, end = (planned.start, planned.end) if planned else (0, 0)
     first, last = measured.get("first_offset"), measured.get("last_offset")
-    counted = landed.messages.get((planned.topic, planned.partition), 0) if planned else 0
-    values: Mapping[str, int | None] = {
+    counted, there = landed.messages.get(at, 0), measured.get("row_count", 0)
+    values: dict[str, int | None] = {
         "duplicate_offsets": measured.get("repeated", 0),
         "range_start": start,
         "first_offset": start if first is None else first,
@@ -81,7 +79,12 @@ def bronze_measurement(
         "range_end": end,
         "messages": measured.get("messages", 0),
         "messages_landed": counted if landed.messages else None,
+        # Some are taken by ends of the producer's transactions, or were compacted away.
+        "missing_offsets": max(0, end - start - (there - measured.get("repeated", 0))),
+        "skipped_offsets": landed.skipped.get(at),
+        "hours_behind": landed.hours_behind(measured.get("newest")),
         **{name: measured.get(name, 0) for name in TESTS},
+        **landed.parsed.get(place, {}),
     }
     return Measurement(place, values, {})
 

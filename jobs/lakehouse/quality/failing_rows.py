@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from lakehouse.names import bronze_table, quote_ident
 from lakehouse.plan.offsets import OffsetRange
 from lakehouse.quality.bronze_rows import TESTS, in_range, landed_by
+from lakehouse.quality.landed import LandedRanges
+from lakehouse.quality.reference_rows import ReferenceRows
 from lakehouse.quality.silver_rows import SilverRows
-from lakehouse.quality.staged import LandedRanges
+from lakehouse.spark.reasons import LARGE_VALUE_BYTES
 from lakehouse.spark.sql import all_of, any_of, in_partition
 from lakehouse.spark.tables import full_name
 
@@ -21,6 +23,7 @@ from lakehouse.spark.tables import full_name
 MAX_KEYS = 20
 # A key may hold a value of any length.
 _KEY_LENGTH = 400
+_TESTS = {**TESTS, "large_messages": f"octet_length(value) > {LARGE_VALUE_BYTES}"}
 _MESSAGE = "named_struct('topic', {c}topic, 'partition', {c}partition, 'offset', {c}offset)"
 
 
@@ -29,6 +32,7 @@ class FailingRows:
     """The statements of one staged table."""
 
     rows: SilverRows
+    references: tuple[ReferenceRows, ...] = ()
 
     def of(self, metric: str) -> str | None:
         """The rows that count in a metric."""
@@ -36,9 +40,12 @@ class FailingRows:
             return self._twice if self._columns else None
         if metric == "positions_going_back":
             return self._older if self._columns and not self.rows.target.is_new else None
-        if metric not in self.rows.tests:
+        if metric == "dangling_references" and self.references:
+            counted = any_of(each.dangling for each in self.references)
+        elif metric in self.rows.tests:
+            counted = f"({self.rows.is_judged}) AND ({self.rows.tests[metric]}) > 0"
+        else:
             return None
-        counted = f"({self.rows.is_judged}) AND ({self.rows.tests[metric]}) > 0"
         return (
             f"SELECT {self._key} key, array({self._message}) messages "
             f"FROM {self._staged} WHERE {counted} LIMIT {MAX_KEYS}"
@@ -93,7 +100,7 @@ class FailingRows:
 
     @property
     def _staged(self) -> str:
-        return full_name(self.rows.target.silver, self.rows.target.branch)
+        return self.rows.target.relation
 
 
 def failing_messages(
@@ -111,7 +118,7 @@ def failing_messages(
     counts = {
         "range_start": f"({own}) AND offset < {place.start}",
         "next_offset": f"({own}) AND offset >= {place.end}",
-        **{name: f"(({own}) OR ({inside})) AND ({test})" for name, test in TESTS.items()},
+        **{name: f"(({own}) OR ({inside})) AND ({test})" for name, test in _TESTS.items()},
     }
     mine = in_partition((place.topic, place.partition))
     select = f"SELECT '' key, array({_MESSAGE.format(c='')}) messages FROM "

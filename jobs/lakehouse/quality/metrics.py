@@ -15,15 +15,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
 
-from pyspark.sql import Row, SparkSession
+from pyspark.sql import SparkSession
 
 from lakehouse.quality.bronze_rows import bronze_measurement, bronze_statements
 from lakehouse.quality.judgement import Measurement
-from lakehouse.quality.own_suites import rule_metric
+from lakehouse.quality.landed import LandedRanges
+from lakehouse.quality.reference_rows import ReferenceRows, reference_rows, types_of
+from lakehouse.quality.silver_measurements import silver_measurements
 from lakehouse.quality.silver_rows import COUNTS, SilverRows, own_counts
-from lakehouse.quality.staged import LandedRanges, Target
+from lakehouse.quality.staged import Target
 from lakehouse.spark.session import tune
-from lakehouse.spark.tables import full_name
 
 # Up to this many rows a table is read whole: one scan costs less than the joins.
 SMALL_TABLE = 200_000
@@ -62,18 +63,19 @@ def measure(
     session = session_for(spark, targets, landed)
     width = max((len(target.rules) for target in targets), default=0)
     tables = [silver_rows(session, target, scope, width) for target in targets]
+    referring = reference_rows(session, tables)
     parts = [
-        *_silver_statements(tables, whole_up_to),
+        *_silver_statements(tables, referring, whole_up_to),
         *bronze_statements(source, landed, width),
     ]
     totals = session.sql(_totals(parts, width)).collect() if parts else ()
     rows = {row["subject"]: row for row in totals}
-    silver_tables = {target.silver for target in targets}
+    own = {target.silver for target in targets} | {each.subject for each in referring}
     ranges = {f"{each.topic}/{each.partition}": each for each in landed.ranges}
     # Messages of the run that lie in no range, such as those without a topic, are subjects too.
-    places = sorted({*ranges, *rows} - silver_tables)
+    places = sorted({*ranges, *rows} - own)
     return (
-        tuple(_silver_measurement(target, rows.get(target.silver)) for target in targets),
+        silver_measurements(targets, landed, rows, referring),
         tuple(
             bronze_measurement(place, ranges.get(place), landed, rows.get(place))
             for place in places
@@ -81,28 +83,36 @@ def measure(
     )
 
 
-def _silver_statements(tables: Sequence[SilverRows], whole_up_to: int) -> list[str]:
+def _silver_statements(
+    tables: Sequence[SilverRows], referring: Sequence[ReferenceRows], whole_up_to: int
+) -> list[str]:
     """The statements of all tables: small and new ones whole, large ones by their keys."""
     large = [table for table in tables if _is_large(table, whole_up_to)]
     statements = [text for table in tables if table not in large for text in table.whole]
     statements += [table.changed for table in large]
     statements += [table.staged_keys for table in large if not table.target.table.key]
     keyed = [table for table in large if table.target.table.key]
-    if keyed:
-        hint = "/*+ BROADCAST(k) */" if _keys(keyed) <= BROADCAST_KEYS else ""
-        keys = f"(SELECT DISTINCT * FROM ({_union(table.changed_keys for table in keyed)}))"
+    statements += [each.referring for each in referring]
+    far = [each for each in referring if each.reference.rows > whole_up_to]
+    statements += [each.referenced for each in referring if each not in far]
+    if keyed or far:
+        count = _keys([*keyed, *(each.rows for each in far)])
+        hint = "/*+ BROADCAST(k) */" if count <= BROADCAST_KEYS else ""
+        of_batch = [*(table.changed_keys for table in keyed), *(each.keys for each in far)]
+        keys = f"(SELECT DISTINCT * FROM ({_union(of_batch)}))"
         counts = (*COUNTS, *own_counts(tables[0].width))
-        rest = ", ".join(("n", *counts, "version", "published_version", "first_offset"))
+        rest = ", ".join(("n", *counts, "version", "published_version", "first_offset", "newest"))
         on = "r.subject = k.subject AND r.h1 = k.h1 AND r.h2 = k.h2"
         # Staged rows of other keys lose their hash and are only counted; published ones go.
         for how, texts in (
             ("LEFT", [table.staged_keys for table in keyed]),
-            ("INNER", [table.published_keys for table in keyed]),
+            ("INNER", [*(t.published_keys for t in keyed), *(each.referenced for each in far)]),
         ):
-            statements.append(
-                f"SELECT {hint} r.subject, k.h1, k.h2, {rest} "
-                f"FROM ({_union(texts)}) r {how} JOIN {keys} k ON {on}"
-            )
+            if texts:
+                statements.append(
+                    f"SELECT {hint} r.subject, k.h1, k.h2, {rest} "
+                    f"FROM ({_union(texts)}) r {how} JOIN {keys} k ON {on}"
+                )
     return statements
 
 
@@ -133,8 +143,7 @@ def silver_rows(session: SparkSession, target: Target, scope: Scope, width: int 
         scope: Which rows are judged.
         width: How many rules of a person the table with the most has.
     """
-    schema = session.table(full_name(target.silver, target.branch)).schema
-    types = {field.name: field.dataType.simpleString() for field in schema.fields}
+    types = types_of(session, target.relation)
     return SilverRows(target, types, full=scope is Scope.FULL, width=width)
 
 
@@ -144,57 +153,18 @@ def _totals(statements: Sequence[str], width: int) -> str:
     by_key = (
         f"SELECT subject, h1, sum(n) n, {sums}, max(version) version, "
         "max(published_version) published_version, min(first_offset) first_offset, "
-        f"max(first_offset) last_offset FROM ({_union(statements)}) GROUP BY subject, h1, h2"
+        "max(first_offset) last_offset, max(newest) newest "
+        f"FROM ({_union(statements)}) GROUP BY subject, h1, h2"
     )
     repeated = "if(h1 IS NOT NULL AND n > 1, n - 1, 0)"
     older = "coalesce(h1 IS NOT NULL AND version < published_version, false)"
     return (
         f"SELECT subject, sum(n) - sum(deleted_rows) row_count, sum({repeated}) repeated, "
         f"sum(int({older})) positions_going_back, {sums}, "
-        "min(first_offset) first_offset, max(last_offset) last_offset "
+        "sum(if(referenced = 0, references, 0)) dangling, "
+        "min(first_offset) first_offset, max(last_offset) last_offset, max(newest) newest "
         f"FROM ({by_key}) GROUP BY subject"
     )
-
-
-def _silver_measurement(target: Target, row: Row | None) -> Measurement:
-    # A table whose last row is gone has no row here: all its counts are 0.
-    measured = row.asDict() if row is not None else {}
-    table = target.table
-    values: dict[str, int | None] = {name: measured.get(name, 0) for name in _SILVER}
-    if table.key:
-        values["duplicate_keys"] = measured.get("repeated", 0)
-    else:
-        values |= dict.fromkeys(("duplicate_keys", "null_keys", "positions_going_back"))
-    values |= {
-        "rows_expected": table.rows,
-        "upserts": table.upserts,
-        "unresolved_placeholders": sum(table.unresolved.values()),
-        "lossy_columns": len(target.facts.lossy),
-    }
-    own = zip(target.rules, own_counts(len(target.rules)), strict=True)
-    values |= {rule_metric(rule.name): measured.get(name, 0) for rule, name in own}
-    notes = {
-        "unresolved_placeholders": ", ".join(sorted(table.unresolved)),
-        "nulls_in_required": ", ".join(table.required),
-        "duplicate_keys": ", ".join(table.key),
-        "values_out_of_range": ", ".join(sorted(target.ranges)),
-        "lossy_columns": "; ".join(target.facts.lossy),
-        **{rule_metric(rule.name): f"rows with {rule.violated}" for rule in target.rules},
-    }
-    return Measurement(table.silver, values, notes)
-
-
-_SILVER = (
-    "row_count",
-    "changed_rows",
-    "null_keys",
-    "placeholder_values",
-    "missing_positions",
-    "positions_going_back",
-    "rows_outside_cut",
-    "nulls_in_required",
-    "values_out_of_range",
-)
 
 
 def _union(statements: Iterable[str]) -> str:

@@ -19,8 +19,10 @@ from expectations.schema_changes import TABLE_CHANGE_TYPES
 from lakehouse.quality.ddl import SchemaEvent
 from lakehouse.quality.failing_rows import MAX_KEYS, FailingRows, failing_messages
 from lakehouse.quality.judgement import Finding
+from lakehouse.quality.landed import LandedRanges
 from lakehouse.quality.metrics import Scope, session_for, silver_rows
-from lakehouse.quality.staged import LandedRanges, Target
+from lakehouse.quality.reference_rows import reference_rows
+from lakehouse.quality.staged import Target
 from lakehouse.spark.sql import literal
 
 # Expectations and subjects that keys are looked for; of more the first ones say what is wrong.
@@ -108,9 +110,10 @@ def _statements(
 ) -> dict[Failure, str]:
     subjects = {finding.subject for finding in bad}
     tables = {
-        target.silver: FailingRows(silver_rows(session, target, scope))
+        target.silver: FailingRows(rows, reference_rows(session, [rows]))
         for target in targets
         if target.silver in subjects
+        for rows in [silver_rows(session, target, scope)]
     }
     ranges = {f"{each.topic}/{each.partition}": each for each in landed.ranges}
     found: dict[Failure, str] = {}

@@ -2,7 +2,7 @@
 
 In: a target and the types of its columns. Out: `SELECT` texts with `subject, h1, h2` (a hash of
 the event key), `n` (rows of the staged table), the counts of COUNTS, the version that a row has,
-the one that is published, and an offset. As text, so that Spark analyses all tables at once.
+the one that is published, an offset and a time. As text, so that Spark analyses all tables at once.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 from lakehouse.config.rules import read_columns
 from lakehouse.envelope import DELETE, PLACEHOLDER
 from lakehouse.names import quote_ident
-from lakehouse.quality.staged import Target, TopicPartition
+from lakehouse.plan.tables import TopicPartition
+from lakehouse.quality.staged import Target
 from lakehouse.spark.sql import any_of, in_partition, literal
 from lakehouse.spark.tables import full_name
 
@@ -31,10 +32,12 @@ COUNTS = (
     "missing_timestamps",
     "future_timestamps",
     "ancient_timestamps",
-    "large_messages",
+    "references",
+    "referenced",
 )
 # Masked columns have another type.
 _NUMBERS = frozenset({"int", "bigint", "decimal(20,0)"})
+_NO_NUMBER = "CAST(NULL AS bigint)"
 NO_VERSION = "CAST(NULL AS struct<epoch: bigint, position: string>)"
 
 
@@ -52,6 +55,7 @@ class Shape:
         version: Of the staged row.
         published: The version that the published row has.
         offset: Kafka offset, for messages alone.
+        newest: When it was changed, or sent: microseconds since the epoch.
         own: How many rules of a person the row breaks, for each of a table's rules.
         width: How many such rules the table with the most has: all statements have one shape.
     """
@@ -63,7 +67,8 @@ class Shape:
     counts: Mapping[str, str]
     version: str = NO_VERSION
     published: str = NO_VERSION
-    offset: str = "CAST(NULL AS bigint)"
+    offset: str = _NO_NUMBER
+    newest: str = _NO_NUMBER
     own: tuple[str, ...] = ()
     width: int = 0
 
@@ -75,7 +80,8 @@ class Shape:
         return (
             f"SELECT {self.subject} subject, bigint({self.h1}) h1, bigint({self.h2}) h2, "
             f"bigint({self.n}) n, {counts}, {self.version} version, "
-            f"{self.published} published_version, {self.offset} first_offset "
+            f"{self.published} published_version, {self.offset} first_offset, "
+            f"{self.newest} newest "
             f"FROM {relation} WHERE {where}"
         )
 
@@ -179,7 +185,8 @@ class SilverRows:
         version = f"if({judged}, {self._version}, NULL)"
         shape = self._shape(n=n, counts=counts, version=version)
         own = tuple(f"if({judged}, {test}, 0)" for test in self._rule_tests())
-        return replace(shape, own=own)
+        newest = f"if({self.is_changed}, unix_micros({self._cdc('source_ts')}), NULL)"
+        return replace(shape, own=own, newest=newest)
 
     def _rule_tests(self) -> Iterable[str]:
         """One test for each rule of a person; every row breaks one whose columns are not there."""
@@ -265,7 +272,7 @@ class SilverRows:
 
     @property
     def _staged(self) -> str:
-        return full_name(self.target.silver, self.target.branch)
+        return self.target.relation
 
     @property
     def _published(self) -> str:

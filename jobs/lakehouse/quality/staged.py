@@ -1,40 +1,57 @@
-"""What a run staged and landed, as validation looks at it.
+"""What a run staged, as validation looks at it.
 
-In: the staged cut of `apply`, the cut before it, the rows of `land` in `quality.runs`. Out: for
-each changed table where its batch starts and ends, and the offset ranges of the landing.
+In: the staged cut of `apply` and the cut before it. Out: for each changed table where its batch
+starts and ends.
 """
 
 from __future__ import annotations
 
-import json
-from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 
 from lakehouse.config import SourceConfig, TopicRole, topic_role
 from lakehouse.config.rules import OwnRule
 from lakehouse.errors import StepFailed
 from lakehouse.names import TableIdentity, topic_of
 from lakehouse.plan.handover import Excluded, StagedCut, StagedTable, excluded_of
-from lakehouse.plan.offsets import LandedOffsets, OffsetRange
 from lakehouse.plan.progress import Progress
 from lakehouse.plan.records import CutRow, RunRow
+from lakehouse.plan.tables import TopicPartition
 from lakehouse.quality.column_facts import NO_FACTS, ColumnFacts
+from lakehouse.spark.tables import full_name, snapshot_name
 
-TopicPartition = tuple[str, int]
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A foreign key of a table, and where its rows refer to.
+
+    Attributes:
+        columns: The columns that refer.
+        silver: The silver table that they refer to.
+        relation: Its rows in the staged cut, in Spark SQL.
+        referenced: Its columns, in the order of those that refer.
+        rows: How many rows it has.
+    """
+
+    columns: tuple[str, ...]
+    silver: str
+    relation: str
+    referenced: tuple[str, ...]
+    rows: int
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One changed silver table and its batch.
+    """One silver table and what of it is judged: the batch of a staged one, or all of a cut's.
 
     Attributes:
+        branch: Where it is staged; empty for a table of a published cut.
         start: Topic partition → first offset of the batch.
         end: Topic partition → first offset that the table does not hold.
-        is_new: True when no published cut holds the table: every row is a changed row.
+        is_new: True when no published cut is before it: every row is a changed row.
         facts: What its schema versions say.
         rules: What the TOML file, or a file that it names, expects of its rows.
+        references: Its foreign keys that can be judged.
     """
 
     table: StagedTable
@@ -44,6 +61,7 @@ class Target:
     is_new: bool
     facts: ColumnFacts = NO_FACTS
     rules: tuple[OwnRule, ...] = ()
+    references: tuple[Reference, ...] = ()
 
     @property
     def ranges(self) -> Mapping[str, tuple[int, int]]:
@@ -55,21 +73,12 @@ class Target:
         """Namespace and name."""
         return self.table.silver
 
-
-@dataclass(frozen=True, slots=True)
-class LandedRanges:
-    """What this try of a run landed.
-
-    Attributes:
-        ranges: The offset ranges since the landing before it.
-        since: No message of this try was landed before.
-        messages: Topic partition → messages as landing counted them.
-    """
-
-    ranges: tuple[OffsetRange, ...]
-    run_id: str
-    since: datetime
-    messages: Mapping[TopicPartition, int] = field(default_factory=dict)
+    @property
+    def relation(self) -> str:
+        """Its judged rows, in Spark SQL."""
+        if self.branch:
+            return full_name(self.silver, self.branch)
+        return snapshot_name(self.silver, self.table.snapshot or 0)
 
 
 def staged_cut(row: RunRow) -> StagedCut:
@@ -124,25 +133,6 @@ def targets(
     )
 
 
-def landed_ranges(rows: Sequence[RunRow], run_id: str, run_started: datetime) -> LandedRanges:
-    """What the landing of this try added, from a source's runs, oldest first."""
-    landings = [row for row in rows if row.step == "land" and row.status == "succeeded"]
-    of_run = [row for row in landings if row.run_id == run_id]
-    of_try = [row for row in of_run if _run_started(row) == run_started.isoformat()] or of_run[-1:]
-    if not of_try:
-        return LandedRanges((), run_id, run_started)
-    before = [row for row in landings if row.ended_at < of_try[0].started_at]
-    start = _landed(before[-1]) if before else LandedOffsets()
-    end = _landed(of_try[-1])
-    ranges = tuple(
-        OffsetRange(topic, number, first, behind, progress.topic_id)
-        for topic, progress in sorted(end.topics.items())
-        for number, behind in sorted(progress.next_offsets.items())
-        if (first := _first(start, topic, number, progress.topic_id)) < behind
-    )
-    return LandedRanges(ranges, run_id, of_try[0].started_at, _counted(of_try))
-
-
 def _end(source: SourceConfig, cut: StagedCut, table: StagedTable) -> dict[TopicPartition, int]:
     ends = _of_table(cut.offsets, cut.excluded, table, None)
     topics = _topics(source, TableIdentity.of(table.identity), {topic for topic, _ in ends})
@@ -170,28 +160,3 @@ def _topics(source: SourceConfig, identity: TableIdentity, known: Collection[str
     own = topic_of(identity, source.topic_prefix, source.connector)
     data = {topic for topic in known if topic_role(source, topic) is TopicRole.DATA}
     return {own, *source.kafka.topic_tables} & data if own in data else data
-
-
-def _counted(rows: Iterable[RunRow]) -> dict[TopicPartition, int]:
-    """Messages by topic partition, summed over the attempts of a try."""
-    counted: Counter[TopicPartition] = Counter()
-    for row in rows:
-        for topic, partitions in json.loads(row.counts).get("topics", {}).items():
-            counted.update({(topic, int(number)): n for number, n in partitions.items()})
-    return dict(counted)
-
-
-def _first(start: LandedOffsets, topic: str, number: int, topic_id: str) -> int:
-    """Where a range starts; a topic that was created again starts anew."""
-    progress = start.topics.get(topic)
-    if progress is None or progress.topic_id != topic_id:
-        return 0
-    return progress.next_offsets.get(number, 0)
-
-
-def _landed(row: RunRow) -> LandedOffsets:
-    return LandedOffsets.from_json(json.dumps(json.loads(row.detail).get("offsets", {})))
-
-
-def _run_started(row: RunRow) -> str:
-    return str(json.loads(row.detail).get("run_started", ""))

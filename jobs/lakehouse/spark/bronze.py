@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 
 from pyiceberg.table.snapshots import Snapshot, ancestors_of
 from pyspark.sql import DataFrame, SparkSession
@@ -128,12 +129,15 @@ class Bronze:
         Args:
             ref: A branch or tag.
         """
-        snapshot = None
-        for snapshot in self._ancestors(ref):
-            text = snapshot.summary.get(OFFSETS_PROPERTY) if snapshot.summary else None
-            if text is not None:
-                return LandedOffsets.from_json(text)
-        return LandedOffsets() if snapshot is None or _is_empty(snapshot) else None
+        return _carried(self._ancestors(ref))
+
+    def before(self, snapshot_id: int) -> LandedOffsets | None:
+        """The landed offsets before a snapshot, as commits carry them; None where none does."""
+        metadata = load_metadata(self.ledger.catalog, self.table)
+        snapshot = metadata.snapshot_by_id(snapshot_id) if metadata else None
+        if metadata is None or snapshot is None:
+            return None
+        return _carried(islice(ancestors_of(snapshot, metadata), 1, None))
 
     def counts(
         self, spark: SparkSession, branch: str, run_id: str, landed_at: datetime
@@ -200,6 +204,16 @@ class Bronze:
         if metadata is None:
             return ()
         return ancestors_of(metadata.snapshot_by_name(ref), metadata)
+
+
+def _carried(history: Iterable[Snapshot]) -> LandedOffsets | None:
+    """The landed offsets of the newest snapshot that has them, of a history, newest first."""
+    snapshot = None
+    for snapshot in history:
+        text = snapshot.summary.get(OFFSETS_PROPERTY) if snapshot.summary else None
+        if text is not None:
+            return LandedOffsets.from_json(text)
+    return LandedOffsets() if snapshot is None or _is_empty(snapshot) else None
 
 
 def _is_landing(row: RunRow) -> bool:

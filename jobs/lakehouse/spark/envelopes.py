@@ -68,9 +68,9 @@ def parse(
         `topic, partition, offset, topic_id, landed_at, key, value_null, role, reason, control, op,
         is_schema_change, database, schema_name, table_name, incarnation, renamed, collection,
         snapshot, log, position, running, unplaced, high, transaction, total_order, fingerprint,
-        key_fields, key_tokens, has_placeholder, minus_zero, has_schema, payload, source_ts_ms,
-        gtid, source_transaction, source_lsn, alone_since_ms`; the last one is set on the halves of
-        key changes that no transaction keeps together, and says when they arrived.
+        key_fields, key_tokens, is_large, has_placeholder, minus_zero, has_schema, payload,
+        source_ts_ms, gtid, source_transaction, source_lsn, alone_since_ms`; the last one is set on
+        the halves of key changes that no transaction keeps together, and says when they arrived.
     """
     roles = {topic: str(topic_role(source, topic) or TopicRole.DATA) for topic in topics}
     documents = messages.select(

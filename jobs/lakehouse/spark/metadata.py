@@ -60,6 +60,13 @@ def head(catalog: Catalog, table: str, ref: str = MAIN) -> SnapshotInfo | None:
     return SnapshotInfo(snapshot.snapshot_id, summary)
 
 
+def row_count(catalog: Catalog, table: str) -> int | None:
+    """How many rows the newest snapshot of `main` has at most; None when there is none."""
+    newest = head(catalog, table)
+    total = newest.summary.get("total-records") if newest else None
+    return int(total) if total is not None else None
+
+
 def is_in_main(catalog: Catalog, table: str, snapshot: int) -> bool:
     """Whether `main` has the snapshot, as its head or in its history."""
     metadata = load_metadata(catalog, table)

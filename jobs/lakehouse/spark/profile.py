@@ -14,9 +14,9 @@ import orjson
 import pyspark.sql.functions as F
 from pyspark.sql import DataFrame
 
-from lakehouse.config import SourceConfig, mask_secret
+from lakehouse.config import SourceConfig, TopicRole, mask_secret
 from lakehouse.connectors import CONNECTORS
-from lakehouse.envelope import TRUNCATE
+from lakehouse.envelope import DELETE, TRUNCATE
 from lakehouse.errors import StepFailed
 from lakehouse.names import TableIdentity
 from lakehouse.plan.groups import Group
@@ -33,6 +33,8 @@ Schemas: TypeAlias = Mapping[TableIdentity, Mapping[int, RowSchema]]
 MAX_GROUPS = 100_000
 _IMAGES = "lakehouse_row_images"
 _INCREMENTAL = "if(snapshot = 'incremental', position, NULL)"
+_IS_DATA = f"role = {literal(TopicRole.DATA)}"
+_IS_DELETE = f"{_IS_DATA} AND op = {literal(DELETE)}"
 _KEYS = (
     "topic",
     "partition",
@@ -76,6 +78,10 @@ def profile(envelopes: DataFrame, applied_position: str = "") -> tuple[Group, ..
         F.expr(f"count_if({begins_or_ends(ENDS)}) AS snapshots_ended"),
         F.expr(f"min({_INCREMENTAL}) AS first_incremental"),
         F.expr(f"max({_INCREMENTAL}) AS last_incremental"),
+        F.expr(f"count_if({_IS_DELETE}) AS deletes"),
+        F.expr(f"max(if({_IS_DELETE}, offset, NULL)) AS last_delete"),
+        F.expr(f"count_if(value_null AND control AND {_IS_DATA}) AS tombstones"),
+        F.expr("count_if(is_large) AS large"),
     )
     rows = groups.limit(MAX_GROUPS + 1).collect()
     if len(rows) > MAX_GROUPS:
@@ -123,6 +129,10 @@ def _group(row: Mapping[str, object]) -> Group:
         "snapshots_ended",
         "first_incremental",
         "last_incremental",
+        "deletes",
+        "last_delete",
+        "tombstones",
+        "large",
     )
     values = {name: row[name] for name in kept}
     return Group(**values, identity=identity, collection=_text(row["collection"]) or "")  # type: ignore[arg-type]

@@ -22,6 +22,8 @@ from lakehouse.spark.tombstones import EMPTY_MESSAGE
 IDENTITY = {"database": "db", "schema_name": "schema", "table_name": "table"}
 # Beyond it no VARIANT holds a message, and Jackson gives up on its texts.
 MAX_VALUE_BYTES = 16_000_000
+# A value of so many is told before one is too large.
+LARGE_VALUE_BYTES = MAX_VALUE_BYTES // 2
 # What may stand before the sign: the colon, or white space behind it.
 _BEFORE_A_SIGN = ":", " ", "\t", "\n", "\r"
 _MINUS_ZERO = r":\s*-0(?:\.0+)?(?:[eE][-+]?\d+)?\s*[,}]"
@@ -38,6 +40,7 @@ def symptoms() -> tuple[Column, ...]:
     value, key = F.col("value").cast("string"), F.col("key").cast("string")
     return (
         (F.octet_length("value") > MAX_VALUE_BYTES).alias("too_large"),
+        (F.octet_length("value") > LARGE_VALUE_BYTES).alias("is_large"),
         # A schema registry's serializers start with this byte; JSON never does.
         F.expr("startswith(value, X'00')").alias("is_registered"),
         F.is_valid_utf8(value).alias("is_text"),
@@ -105,6 +108,7 @@ def judge(rows: DataFrame, source: SourceConfig, connector: Connector) -> DataFr
         "fingerprint",
         "key_fields",
         "key_tokens",
+        "coalesce(is_large, false) AS is_large",
         "has_placeholder",
         "minus_zero",
         "coalesce(startswith(row_schema, '{'), false) AS has_schema",

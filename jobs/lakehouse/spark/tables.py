@@ -31,6 +31,11 @@ def full_name(table: str, branch: str | None = None) -> str:
     return f"{name}.{quote_ident('branch_' + branch)}" if branch else name
 
 
+def snapshot_name(table: str, snapshot: int) -> str:
+    """The quoted name for Spark SQL of a table as it was at a snapshot."""
+    return f"{full_name(table)}.{quote_ident(f'snapshot_id_{snapshot}')}"
+
+
 def exists(spark: SparkSession, table: str) -> bool:
     """Whether the catalog has the table."""
     return bool(spark.catalog.tableExists(full_name(table)))

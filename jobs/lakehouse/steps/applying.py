@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from lakehouse.connectors import Connector
 from lakehouse.plan.batch import silver_identifier
 from lakehouse.plan.epochs import epochs_to_json
-from lakehouse.plan.groups import transaction_metrics
+from lakehouse.plan.groups import topic_metrics, transaction_metrics
 from lakehouse.plan.handover import (
     Excluded,
     Renaming,
@@ -95,6 +95,7 @@ def staged_cut(
             for table, name in names.final.items()
         },
         epochs=epochs_to_json(work.batch.epochs),
+        topics=topic_metrics(work.batch.all_groups, work.batch.landed),
         marks=transaction_metrics(work.batch.transactions.counts, work.batch.all_groups),
     )
 

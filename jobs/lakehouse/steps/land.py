@@ -129,10 +129,12 @@ def _outcome(
             for topic, progress in landed.plan.landed.topics.items()
         },
         "snapshot_id": landed.snapshot_id,
+        "starts": [[each.topic, each.partition, each.start] for each in landed.plan.ranges],
         "until": context.until.isoformat() if context.until else None,
         "archive": str(context.archive) if context.archive else None,
         "not_landed_topics": list(ignored),
         "accepted": [loss.sentence for loss in landed.plan.accepted],
+        "accepted_topics": [loss.topic for loss in landed.plan.accepted],
     }
     return StepOutcome(
         message=_sentence(messages, len(by_topic), topics, ignored),

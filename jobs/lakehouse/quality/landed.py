@@ -1,0 +1,161 @@
+"""What a run landed, as validation looks at it.
+
+In: the rows of `land` in `quality.runs`, and what bronze had before each landing. Out: the offset
+ranges of the landing, how many messages it counted, and where it did not begin where the one
+before it ended.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from lakehouse.plan.offsets import LandedOffsets, OffsetRange
+from lakehouse.plan.records import RunRow
+from lakehouse.plan.tables import TopicPartition
+
+# The landed offsets of bronze before a snapshot; None where no commit tells them any more.
+Before = Callable[[int], LandedOffsets | None]
+
+
+@dataclass(frozen=True, slots=True)
+class LandedRanges:
+    """What this try of a run landed.
+
+    Attributes:
+        ranges: The offset ranges since the landing before it.
+        since: No message of this try was landed before.
+        messages: Topic partition → messages as landing counted them.
+        skipped: Topic partition → offsets between the end of what was landed before and the start
+            of this landing, unless a person accepted their loss; only those that could be compared.
+        until: Up to which time messages were landed; None for an archive's.
+        parsed: `topic/partition` → metrics that only parsed messages tell.
+    """
+
+    ranges: tuple[OffsetRange, ...]
+    run_id: str
+    since: datetime
+    messages: Mapping[TopicPartition, int] = field(default_factory=dict)
+    skipped: Mapping[TopicPartition, int] = field(default_factory=dict)
+    until: datetime | None = None
+    parsed: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+
+    def hours_behind(self, newest: int | None) -> int | None:
+        """Full hours between a change, or a message, and the landing.
+
+        Args:
+            newest: When it was made, in microseconds since the epoch; None for none.
+        """
+        if self.until is None or newest is None:
+            return None
+        return max(0, int(self.until.timestamp()) - newest // 1_000_000) // 3600
+
+
+def landed_ranges(
+    rows: Sequence[RunRow],
+    run_id: str,
+    run_started: datetime,
+    before: Before = lambda _: None,
+    parsed: Mapping[str, Mapping[str, int]] | None = None,
+) -> LandedRanges:
+    """What the landing of this try added.
+
+    Args:
+        rows: A source's runs, oldest first.
+        run_id: The run.
+        run_started: When this try of it began.
+        before: Tells what bronze had before a snapshot of it.
+        parsed: What apply found in the messages.
+    """
+    landings = [row for row in rows if row.step == "land" and row.status == "succeeded"]
+    of_run = [row for row in landings if row.run_id == run_id]
+    of_try = [row for row in of_run if _run_started(row) == run_started.isoformat()] or of_run[-1:]
+    if not of_try:
+        return LandedRanges((), run_id, run_started)
+    earlier = [row for row in landings if row.ended_at < of_try[0].started_at]
+    start = _landed(earlier[-1]) if earlier else LandedOffsets()
+    return LandedRanges(
+        ranges=tuple(_ranges(start, _begun(of_try), _landed(of_try[-1]))),
+        run_id=run_id,
+        since=of_try[0].started_at,
+        messages=_counted(of_try),
+        skipped=_summed(each for row in of_try for each in _skipped(row, before)),
+        until=_until(of_try[-1]),
+        parsed=parsed or {},
+    )
+
+
+def _counted(rows: Iterable[RunRow]) -> dict[TopicPartition, int]:
+    """Messages by topic partition, summed over the attempts of a try."""
+    return _summed(
+        ((topic, int(number)), count)
+        for row in rows
+        for topic, partitions in json.loads(row.counts).get("topics", {}).items()
+        for number, count in partitions.items()
+    )
+
+
+def _summed(counts: Iterable[tuple[TopicPartition, int]]) -> dict[TopicPartition, int]:
+    total: Counter[TopicPartition] = Counter()
+    for place, count in counts:
+        total[place] += count
+    return dict(total)
+
+
+def _ranges(
+    start: LandedOffsets, begun: Mapping[TopicPartition, int], end: LandedOffsets
+) -> Iterator[OffsetRange]:
+    """From where the landing before ended; a new topic from where this one began."""
+    for topic, progress in sorted(end.topics.items()):
+        for number, behind in sorted(progress.next_offsets.items()):
+            was = _first(start, topic, number, progress.topic_id)
+            first = begun.get((topic, number), 0) if was is None else was
+            if first < behind:
+                yield OffsetRange(topic, number, first, behind, progress.topic_id)
+
+
+def _first(start: LandedOffsets, topic: str, number: int, topic_id: str) -> int | None:
+    """Where the landing before ended; None for a topic that is new, or was created again."""
+    progress = start.topics.get(topic)
+    if progress is None or progress.topic_id != topic_id:
+        return None
+    return progress.next_offsets.get(number)
+
+
+def _begun(rows: Iterable[RunRow]) -> dict[TopicPartition, int]:
+    """Where the landings of a try began in each topic partition."""
+    found: dict[TopicPartition, int] = {}
+    for row in rows:
+        for topic, number, start in json.loads(row.detail).get("starts", ()):
+            found.setdefault((topic, number), start)
+    return found
+
+
+def _skipped(row: RunRow, before: Before) -> Iterator[tuple[TopicPartition, int]]:
+    """Offsets that lie between what bronze had and where a landing began."""
+    detail = json.loads(row.detail)
+    snapshot, accepted = detail.get("snapshot_id"), detail.get("accepted_topics", ())
+    known, now = before(snapshot) if snapshot else None, _landed(row)
+    for topic, number, start in detail.get("starts", ()) if known else ():
+        was = _first(known, topic, number, now.topics[topic].topic_id) if known else None
+        if topic not in accepted:
+            yield (topic, number), max(0, start - was) if was is not None else 0
+
+
+def _until(row: RunRow) -> datetime | None:
+    detail = json.loads(row.detail)
+    if detail.get("archive"):
+        return None
+    until = detail.get("until")
+    return min(row.ended_at, datetime.fromisoformat(until)) if until else row.ended_at
+
+
+def _landed(row: RunRow) -> LandedOffsets:
+    return LandedOffsets.from_json(json.dumps(json.loads(row.detail).get("offsets", {})))
+
+
+def _run_started(row: RunRow) -> str:
+    return str(json.loads(row.detail).get("run_started", ""))

@@ -1,0 +1,151 @@
+"""References as SQL that gives rows of the one shape metrics are aggregated from.
+
+In: a table and a reference of it. Out: `SELECT` texts by the hash of the values that refer: how
+many rows of the batch have them, and whether a referenced row does.
+
+Rows that a source snapshot read are left out: until it has ended, what they refer to may be still
+to come. Text is compared without case and without blanks at its end, as databases may do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import SparkSession
+
+from lakehouse.envelope import READ
+from lakehouse.names import quote_ident
+from lakehouse.quality.silver_rows import Shape, SilverRows
+from lakehouse.quality.staged import Reference
+from lakehouse.spark.sql import all_of, literal
+
+_WHOLE_NUMBERS = frozenset({"tinyint", "smallint", "int", "bigint"})
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceRows:
+    """The SQL of one reference.
+
+    Attributes:
+        rows: The table that has it.
+        subject: Names it among the subjects of a pass.
+        there: Column → Spark type of the referenced table.
+    """
+
+    rows: SilverRows
+    reference: Reference
+    subject: str
+    there: Mapping[str, str]
+
+    @property
+    def can_be_judged(self) -> bool:
+        """Whether both tables have the columns, in types that can be compared."""
+        return all(_comparable(kind, other) for kind, other in zip(*self._kinds, strict=True))
+
+    @property
+    def referring(self) -> str:
+        """The batch's rows that refer to something, by what they refer to."""
+        h1, h2 = _hashes(self.reference.columns, self._kinds[0])
+        shape = Shape(
+            literal(self.subject), h1, h2, "0", {"references": "1"}, width=self.rows.width
+        )
+        return shape.select(self.rows.target.relation, self._condition)
+
+    @property
+    def keys(self) -> str:
+        """What the batch's rows refer to."""
+        h1, h2 = _hashes(self.reference.columns, self._kinds[0])
+        return (
+            f"SELECT {literal(self.subject)} subject, {h1} h1, {h2} h2 "
+            f"FROM {self.rows.target.relation} WHERE {self._condition}"
+        )
+
+    @property
+    def referenced(self) -> str:
+        """Every row that can be referred to, by the referenced columns."""
+        h1, h2 = _hashes(self.reference.referenced, self._kinds[1])
+        shape = Shape(
+            literal(self.subject), h1, h2, "0", {"referenced": "1"}, width=self.rows.width
+        )
+        return shape.select(self.reference.relation, _present(self.reference.referenced))
+
+    @property
+    def dangling(self) -> str:
+        """Whether a staged row is one of the batch that refers to nothing."""
+        h1, h2 = _hashes(self.reference.columns, self._kinds[0])
+        p1, p2 = _hashes(self.reference.referenced, self._kinds[1])
+        there = (
+            f"SELECT {p1} __p1, {p2} __p2 FROM {self.reference.relation} "
+            f"WHERE {_present(self.reference.referenced)}"
+        )
+        found = f"SELECT 1 FROM ({there}) WHERE __p1 = {h1} AND __p2 = {h2}"
+        return f"({self._condition}) AND NOT EXISTS ({found})"
+
+    @property
+    def label(self) -> str:
+        """For a person."""
+        to = f"{self.reference.silver} ({', '.join(self.reference.referenced)})"
+        return f"{', '.join(self.reference.columns)} → {to}"
+
+    @property
+    def _condition(self) -> str:
+        """A reference that is NULL in part refers to nothing."""
+        op = f"{quote_ident(self.rows.target.table.cdc)}.op"
+        present = _present(self.reference.columns)
+        return all_of((self.rows.is_changed, f"{op} != {literal(READ)}", present))
+
+    @property
+    def _kinds(self) -> tuple[list[str], list[str]]:
+        """The types of both sides; empty for a column that is not there."""
+        sides = ((self.rows.types, self.reference.columns), (self.there, self.reference.referenced))
+        mine, other = (
+            [{n.lower(): kind for n, kind in types.items()}.get(name.lower(), "") for name in names]
+            for types, names in sides
+        )
+        return mine, other
+
+
+def reference_rows(
+    session: SparkSession, tables: Iterable[SilverRows]
+) -> tuple[ReferenceRows, ...]:
+    """The references of some tables that can be judged.
+
+    Args:
+        session: From `session_for`.
+        tables: The tables.
+    """
+    pairs = [(table, each) for table in tables for each in table.target.references]
+    types = {name: types_of(session, name) for name in {each.relation for _, each in pairs}}
+    found = (
+        ReferenceRows(table, each, f"{table.target.silver}#{number}", types[each.relation])
+        for number, (table, each) in enumerate(pairs)
+    )
+    return tuple(each for each in found if each.can_be_judged)
+
+
+def types_of(session: SparkSession, relation: str) -> dict[str, str]:
+    """Column → Spark type of a table."""
+    schema = session.table(relation).schema
+    return {field.name: field.dataType.simpleString() for field in schema.fields}
+
+
+def _comparable(kind: str, other: str) -> bool:
+    return bool(kind) and (kind == other or {kind, other} <= _WHOLE_NUMBERS)
+
+
+def _present(names: Sequence[str]) -> str:
+    return all_of(f"{quote_ident(name)} IS NOT NULL" for name in names)
+
+
+def _hashes(names: Sequence[str], kinds: Sequence[str]) -> tuple[str, str]:
+    """Both halves of the hash of a row's columns."""
+    listed = ", ".join(map(_value, names, kinds))
+    return f"xxhash64('a', {listed})", f"xxhash64('b', {listed})"
+
+
+def _value(name: str, kind: str) -> str:
+    column = quote_ident(name)
+    if kind in _WHOLE_NUMBERS:
+        return f"bigint({column})"
+    return f"lower(rtrim({column}))" if kind == "string" else column

@@ -1,0 +1,101 @@
+"""The metrics of the suite `silver`, and of a table's own rules, from what Spark counted.
+
+In: the tables, and a row of counts for each. Out: one measurement for each table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from pyspark.sql import Row
+
+from lakehouse.quality.judgement import Measurement
+from lakehouse.quality.landed import LandedRanges
+from lakehouse.quality.own_suites import rule_metric
+from lakehouse.quality.reference_rows import ReferenceRows
+from lakehouse.quality.silver_rows import own_counts
+from lakehouse.quality.staged import Target
+
+# What compares a batch with the cut before it.
+_OF_BATCHES = ("upserts", "unresolved_placeholders", "positions_going_back", "rows_outside_cut")
+_SILVER = (
+    "row_count",
+    "changed_rows",
+    "null_keys",
+    "placeholder_values",
+    "missing_positions",
+    "positions_going_back",
+    "rows_outside_cut",
+    "nulls_in_required",
+    "values_out_of_range",
+)
+
+
+def silver_measurements(
+    targets: Sequence[Target],
+    landed: LandedRanges,
+    rows: Mapping[str, Row],
+    referring: Sequence[ReferenceRows],
+) -> tuple[Measurement, ...]:
+    """The metrics of each table.
+
+    Args:
+        targets: The tables.
+        landed: What the run landed.
+        rows: By subject what Spark counted.
+        referring: Their references that are judged.
+    """
+    dangling = _dangling(referring, rows)
+    return tuple(
+        _measurement(each, rows.get(each.silver), landed, dangling.get(each.silver))
+        for each in targets
+    )
+
+
+def _dangling(
+    referring: Iterable[ReferenceRows], rows: Mapping[str, Row]
+) -> dict[str, dict[str, int]]:
+    """Silver table → reference → rows of the batch that refer to nothing."""
+    found: dict[str, dict[str, int]] = {}
+    for each in referring:
+        row = rows.get(each.subject)
+        count = int(row["dangling"]) if row is not None else 0
+        found.setdefault(each.rows.target.silver, {})[each.label] = count
+    return found
+
+
+def _measurement(
+    target: Target, row: Row | None, landed: LandedRanges, dangling: Mapping[str, int] | None
+) -> Measurement:
+    # A table whose last row is gone has no row here: all its counts are 0.
+    measured = row.asDict() if row is not None else {}
+    table = target.table
+    values: dict[str, int | None] = {name: measured.get(name, 0) for name in _SILVER}
+    if table.key:
+        values["duplicate_keys"] = measured.get("repeated", 0)
+    else:
+        values |= dict.fromkeys(("duplicate_keys", "null_keys", "positions_going_back"))
+    values |= {
+        "rows_expected": table.rows,
+        "upserts": table.upserts,
+        "unresolved_placeholders": sum(table.unresolved.values()),
+        "lossy_columns": len(target.facts.lossy),
+        "hours_behind": landed.hours_behind(measured.get("newest")),
+    }
+    if not target.branch:
+        values |= dict.fromkeys(_OF_BATCHES)
+    own = zip(target.rules, own_counts(len(target.rules)), strict=True)
+    values |= {rule_metric(rule.name): measured.get(name, 0) for rule, name in own}
+    notes = {
+        "unresolved_placeholders": ", ".join(sorted(table.unresolved)),
+        "nulls_in_required": ", ".join(table.required),
+        "duplicate_keys": ", ".join(table.key),
+        "values_out_of_range": ", ".join(sorted(target.ranges)),
+        "lossy_columns": "; ".join(target.facts.lossy),
+        **{rule_metric(rule.name): f"rows with {rule.violated}" for rule in target.rules},
+    }
+    if dangling is not None:
+        values["dangling_references"] = sum(dangling.values())
+        told = (f"{label}: {count}" for label, count in dangling.items() if count)
+        notes["dangling_references"] = "; ".join(told)
+    return Measurement(table.silver, values, notes)

@@ -1,0 +1,139 @@
+"""What validation measured, judged, and what it comes to recorded.
+
+In: measurements. Out: rows of `quality.results`, Data Docs, and the step's outcome. What could not
+be judged is an error, and what had nothing to judge is "no data": neither is ever "passed".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from expectations import SUITES
+from lakehouse.plan.records import RESULTS
+from lakehouse.quality.docs import write_docs
+from lakehouse.quality.files import folder_name
+from lakehouse.quality.judgement import Finding, Judgement, Measurement, Verdict, judge, worst
+from lakehouse.quality.own_suites import judge_own
+from lakehouse.quality.report_files import reports_folder
+from lakehouse.quality.results import Try, result_rows, table_verdicts
+from lakehouse.quality.samples import Samples
+from lakehouse.quality.staged import Target
+from lakehouse.steps.context import StepContext, StepOutcome
+
+
+@dataclass(frozen=True, slots=True)
+class Validation:
+    """What one validation found.
+
+    Attributes:
+        verdicts: Silver table → its verdict.
+    """
+
+    cut_id: str
+    silver: Judgement
+    bronze: Judgement
+    transactions: Judgement
+    own: tuple[Judgement, ...]
+    verdicts: Mapping[str, Verdict]
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Those of all suites."""
+        return tuple(finding for each in self.judgements for finding in each.findings)
+
+    @property
+    def bad(self) -> tuple[Finding, ...]:
+        """What a person should mend."""
+        return tuple(each for each in self.findings if each.verdict is not Verdict.PASSED)
+
+    @property
+    def judgements(self) -> tuple[Judgement, ...]:
+        """One for each suite."""
+        return (self.silver, self.bronze, self.transactions, *self.own)
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst of all; a run without changed tables and messages has no data."""
+        return worst((*self.verdicts.values(), *(f.verdict for f in self.findings)))
+
+
+def judge_all(
+    cut_id: str,
+    changed: Sequence[Target],
+    measured: tuple[Sequence[Measurement], Sequence[Measurement]],
+    transactions: Sequence[Measurement] = (),
+) -> Validation:
+    """Judge what was measured with all suites.
+
+    Args:
+        cut_id: The cut.
+        changed: The tables.
+        measured: The metrics of the tables and of topic partitions.
+        transactions: Those of the transaction metadata topic.
+    """
+    silver, bronze = measured
+    of_silver, of_bronze = judge(SUITES["silver"], silver), judge(SUITES["bronze"], bronze)
+    own = judge_own({target.silver: target.rules for target in changed}, silver)
+    of_tables = [*of_silver.findings, *(finding for each in own for finding in each.findings)]
+    return Validation(
+        cut_id=cut_id,
+        silver=of_silver,
+        bronze=of_bronze,
+        transactions=judge(SUITES["transactions"], transactions),
+        own=own,
+        verdicts=table_verdicts(changed, of_tables, of_bronze.findings),
+    )
+
+
+def record(
+    context: StepContext, validation: Validation, samples: Samples, batch_id: str
+) -> StepOutcome:
+    """Results and Data Docs; the report is made from the results, once this step has its row."""
+    now = datetime.now(UTC)
+    of = Try(context.source.name, context.run_id, context.run_started, validation.cut_id)
+    context.ledger.append(RESULTS, result_rows(of, validation.findings, now, samples))
+    root = reports_folder(context.settings.home, context.source.name)
+    key = folder_name(validation.cut_id)
+    write_docs(root / "docs", key, validation.judgements)
+    return StepOutcome(
+        message=_sentence(validation),
+        counts={
+            "passed": len(validation.findings) - len(validation.bad),
+            "failed": len(validation.bad),
+        },
+        detail={
+            "verdict": validation.verdict.value,
+            "verdicts": {table: verdict.value for table, verdict in validation.verdicts.items()},
+            "cut_id": validation.cut_id,
+            "report": str(root / key / "index.html"),
+            "docs": str(root / "docs" / "index.html"),
+            "not_judged": {
+                table: list(options.not_judged)
+                for table, options in context.source.tables.items()
+                if options.not_judged
+            },
+        },
+        batch_id=batch_id,
+        exit_code=validation.verdict.exit_code,
+    )
+
+
+def _sentence(validation: Validation) -> str:
+    """The outcome for a person; of failures, the first critical one and how many more."""
+    tables, findings = len(validation.verdicts), validation.findings
+    if validation.verdict is Verdict.NO_DATA:
+        return "no data: nothing landed and no table changed"
+    bad = sorted(validation.bad, key=lambda f: f.rule.severity.value != "critical")
+    judged = f"{len(findings)} expectations on {tables} changed tables"
+    if not bad:
+        return f"{judged}: all passed"
+    first = bad[0]
+    observed = ", ".join(f"{key} = {value}" for key, value in first.observed.items())
+    kept = [t for t, verdict in validation.verdicts.items() if not verdict.may_publish]
+    rest = f"; kept back: {', '.join(kept)}" if kept else ""
+    return (
+        f"{judged}: {len(bad)} failed, first {first.rule.severity.value} {first.rule.name} of "
+        f"{first.subject}: {first.problem or observed} (expected {first.rule.expected}){rest}"
+    )
