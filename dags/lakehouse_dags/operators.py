@@ -25,7 +25,7 @@ from airflow.sdk.log import mask_secret
 
 from lakehouse.config import Settings, SourceConfig
 from lakehouse.plan.records import Step
-from lakehouse.plan.submission import Run, application, arguments
+from lakehouse.plan.submission import FULL_RUN, Run, application, arguments
 from lakehouse_dags.recorded import Recorded, RunTry, find_steps, from_xcom, to_xcom
 
 # Rendered when the task runs. A manual run without a logical date has no data interval.
@@ -39,6 +39,9 @@ STEPS_KEY = "steps"
 
 class SubmittedStep(SparkSubmitOperator):
     """Runs one step as a Spark application of its own (`schedule.isolation = "task"`)."""
+
+    # Stands before the id of the Dag run, where Dags of a source could have runs of one id.
+    run_prefix = ""
 
     def __init__(self, *, source: SourceConfig, step: Step, **options: Any) -> None:  # noqa: ANN401
         script, run = self.submission(step)
@@ -59,7 +62,7 @@ class SubmittedStep(SparkSubmitOperator):
 
     def execute(self, context: Context) -> dict[str, object]:  # type: ignore[override]
         """Submit the application, then end as the step's row says; its numbers go to XCom."""
-        begun, tried = datetime.now(UTC), run_try(self.source_name, context)
+        begun, tried = datetime.now(UTC), run_try(self.source_name, context, self.run_prefix)
         failure: AirflowException | None = None
         with environment(kafka_variables(self.kafka_connection)):
             try:
@@ -89,12 +92,22 @@ class SubmittedStep(SparkSubmitOperator):
             raise AirflowFailException(row.message)
         if row.status != "succeeded":
             raise AirflowException(row.message)
-        if counts.get("tables_refused"):
-            # The other tables are published; a retry would find the same rows and suites.
+        if counts.get("tables_refused") or counts.get("tables_failed"):
+            # The other tables are fit to be read; a retry would find the same rows and suites.
             raise AirflowFailException(row.message)
         for outlet in self.outlets:
             context["outlet_events"][outlet].extra = {**shown, "counts": row.counts}
         return {**shown, "counts": counts}
+
+
+class FullValidation(SubmittedStep):
+    """Judges all rows of the newest published cut, as a run of its own."""
+
+    run_prefix = FULL_RUN
+
+    def submission(self, step: Step) -> tuple[Step | None, Run]:
+        """The step alone, without a data interval: what is published has no end."""
+        return step, Run(run_id=self.run_prefix + RUN_ID, started=STARTED, full=True)
 
 
 class SubmittedRun(SubmittedStep):
@@ -136,12 +149,12 @@ def literal(text: str) -> str:
     return text
 
 
-def run_try(source: str, context: Context) -> RunTry:
+def run_try(source: str, context: Context, prefix: str = "") -> RunTry:
     """The try of the run that a task belongs to."""
     started = context["dag_run"].start_date
     if not isinstance(started, datetime):
         raise AirflowFailException(f"Dag run {context['run_id']!r}: expected a start time")
-    return RunTry(source, str(context["run_id"]), started)
+    return RunTry(source, f"{prefix}{context['run_id']}", started)
 
 
 def kafka_variables(connection_id: str | None) -> dict[str, str]:

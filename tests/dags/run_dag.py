@@ -1,4 +1,4 @@
-"""Runs `ingest_inventory` once for each plan and prints how each run and its tasks ended."""
+"""Runs a Dag of `inventory` once for each of its plans and prints how each run ended."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ def run(dag, folder: Path) -> dict[str, object]:
 
 
 if __name__ == "__main__":
-    found = BundleDagBag(DAGS, bundle_path=DAGS, bundle_name="dags").dags["ingest_inventory"]
-    for task in found.tasks:
+    found = BundleDagBag(DAGS, bundle_path=DAGS, bundle_name="dags").dags
+    for task in (task for dag in found.values() for task in dag.tasks):
         task.retries = 0
-    runs = {folder: run(found, Path(folder)) for folder in sys.argv[1:]}
+    plans = [argument.partition("=")[::2] for argument in sys.argv[1:]]
+    runs = {folder: run(found[f"{what}_inventory"], Path(folder)) for what, folder in plans}
     print(json.dumps({Path(folder).name: ended for folder, ended in runs.items()}))

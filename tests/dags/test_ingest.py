@@ -1,4 +1,4 @@
-"""What the ingest Dags are, as Airflow reads them."""
+"""What the Dags are, as Airflow reads them."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def tasks_of(dag):
     return {task["id"]: task for task in dag["tasks"]}
 
 
-def test_there_are_two_dags_for_each_toml_file(project_dags):
+def test_there_are_three_dags_for_each_toml_file(project_dags):
     assert list(project_dags) == [
-        f"{what}_{name}" for what in ("approve", "ingest") for name in SOURCES
+        f"{what}_{name}" for what in ("approve", "ingest", "validate") for name in SOURCES
     ]
 
 
@@ -132,6 +132,18 @@ def test_a_decision_is_a_form_with_one_light_task_that_waits_its_turn(project_da
     assert dag["params"]["renames"]["items"]["pattern"] == "^[^=]+=.+$"
 
 
+@pytest.mark.parametrize("source", SOURCES)
+def test_all_published_rows_are_judged_once_a_day(project_dags, source):
+    dag = project_dags[f"validate_{source}"]
+    [task] = dag["tasks"]
+    assert (dag["timetable"], dag["interval"]) == ("CronDataIntervalTimetable", "0 0 * * *")
+    assert (dag["catchup"], dag["max_active_runs"]) == (False, 1)
+    assert (task["id"], task["application"]) == ("validate", "validate.py")
+    assert (task["pool"], task["pool_slots"]) == (f"ingest_{source}", 1)
+    assert task["arguments"][-1] == "--full"
+    assert "--until" not in task["arguments"]
+
+
 def test_the_form_proposes_the_tables_that_the_file_names(reading):
     params = reading["parsed"][1]["dags"]["approve_payroll"]["params"]
     assert params["table"]["examples"] == ["hr.pay", "hr.staff"]
@@ -147,7 +159,7 @@ def test_the_form_proposes_the_tables_that_the_file_names(reading):
 def test_a_broken_toml_file_is_an_import_error_that_names_it(reading, folder, words):
     found = reading["parsed"][folder]
     assert found["dags"] == {}
-    assert len(found["import_errors"]) == 2
+    assert len(found["import_errors"]) == 3
     for error in found["import_errors"].values():
         assert all(word in error for word in words)
 

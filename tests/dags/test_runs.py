@@ -1,4 +1,4 @@
-"""How runs of an ingest Dag end: Airflow runs the tasks, a stand-in records what Spark would."""
+"""How runs of the Dags end: Airflow runs the tasks, a stand-in records what Spark would."""
 
 from __future__ import annotations
 
@@ -32,6 +32,11 @@ PLANS = {
     "superseded": [{**ALL_WELL, "publish": "superseded"}],
     "landing_refused": [{"land": "failed"}],
 }
+FULL_PLANS = {
+    "all_rows_well": [{"validate": "succeeded"}],
+    "all_rows_refused": [{"validate": "refused"}],
+}
+DAG_OF = dict.fromkeys(PLANS, "ingest") | dict.fromkeys(FULL_PLANS, "validate")
 
 
 @pytest.fixture(scope="module")
@@ -67,12 +72,16 @@ def environment(home) -> dict[str, str]:
 @pytest.fixture(scope="module")
 def ended(home, environment):
     """The runs of all plans, by the plan's name."""
-    for name, plan in PLANS.items():
+    for name, plan in {**PLANS, **FULL_PLANS}.items():
         (home / name).mkdir()
         (home / name / "plan.json").write_text(json.dumps(plan))
     for command in (
         [sys.executable, "-m", "airflow", "db", "migrate"],
-        [sys.executable, str(HERE / "run_dag.py"), *(str(home / name) for name in PLANS)],
+        [
+            sys.executable,
+            str(HERE / "run_dag.py"),
+            *(f"{dag}={home / name}" for name, dag in DAG_OF.items()),
+        ],
     ):
         done = subprocess.run(
             command, env=environment, capture_output=True, text=True, check=False, timeout=280
@@ -119,6 +128,14 @@ def test_a_superseded_run_is_not_shown_as_a_success(ended):
 def test_a_run_that_did_not_land_fails_at_landing(ended):
     assert ended["landing_refused"]["state"] == "failed"
     assert ended["landing_refused"]["tasks"]["land"] == "failed"
+
+
+def test_a_full_validation_is_a_run_of_its_own_and_fails_where_a_table_does(ended, home):
+    assert ended["all_rows_well"]["tasks"] == {"validate": "success"}
+    assert ended["all_rows_refused"]["tasks"] == {"validate": "failed"}
+    [call] = calls(home, "all_rows_well")
+    named = dict(itertools.pairwise(call["arguments"]))
+    assert named["--run-id"] == f"full__{ended['all_rows_well']['run_id']}"
 
 
 def test_run_id_start_and_end_of_interval_reach_the_application(ended, home):

@@ -18,6 +18,7 @@ from lakehouse.quality.judgement import Finding, Verdict, judge, verdict_of
 from lakehouse.quality.landed import LandedRanges, landed_ranges
 from lakehouse.quality.metrics import Scope, measure
 from lakehouse.quality.own_suites import judge_own
+from lakehouse.quality.published import published_targets
 from lakehouse.quality.samples import find_samples
 from lakehouse.quality.staged import Reference, targets
 from lakehouse.spark.sql import messages_query
@@ -144,6 +145,24 @@ def test_a_table_that_lost_its_last_row_is_judged(spark: SparkSession) -> None:
 
     assert failed(findings) == set()
     assert observed(findings, "row_count_equals_rows_expected")["row_count"] == 0
+
+
+def test_all_rows_of_a_published_cut_are_judged(spark: SparkSession) -> None:
+    published = (*PUBLISHED, Row(3, 40), Row(6, 50, name=None))
+    staged = stage(spark, "q_full", "orders", published, ())
+    refs = spark.sql(f"SELECT snapshot_id FROM lakehouse.{staged.silver}.refs WHERE name = 'main'")
+    table = replace(staged, snapshot=refs.collect()[0][0], rows=5)
+    found = published_targets(source_of("q_full"), [table], {})
+
+    silver, _ = measure(spark, "q_full", found, NOTHING, Scope.FULL)
+    findings = judge(SUITES["silver"], silver).findings
+
+    assert failed(findings) == {"no_duplicate_keys", "no_nulls_in_required"}
+    samples = find_samples(spark, "q_full", found, NOTHING, findings, Scope.FULL)
+    assert {rule: [row.key for row in rows] for (_, rule), rows in samples.items()} == {
+        "no_duplicate_keys": ['{"id":3}'],
+        "no_nulls_in_required": ['{"id":6}'],
+    }
 
 
 def test_the_number_of_jobs_grows_with_nothing(spark: SparkSession) -> None:

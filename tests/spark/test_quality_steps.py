@@ -6,6 +6,7 @@ import json
 import re
 import uuid
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -76,6 +77,24 @@ def test_a_run_is_judged_recorded_and_reported(
     assert summary.conservation["landed"] > 0
     (state,) = list_tables(context.ledger, "qone", None)
     assert (state.silver, state.state, state.cut_id) == (silver, "live", summary.cut_id)
+
+    whole = replace(context, run_id="full__qone", full=True)
+    full = execute("validate", whole)
+
+    assert (full.detail["verdict"], full.detail["scope"]) == ("passed", "full")
+    assert full.detail["verdicts"] == {silver: "passed"}
+    found = context.ledger.rows(RESULTS, source="qone", run_id="full__qone")
+    assert {(row.suite, row.scope, row.cut) for row in found} == {
+        ("silver", "full", summary.cut_id)
+    }
+    counts = {row.expectation: json.loads(row.observed) for row in found}
+    assert counts["row_count_equals_rows_expected"] == {"row_count": 2, "rows_expected": 2}
+    assert "changed_rows_equals_upserts" not in counts
+    assert (settings.home / "reports" / "qone" / "full__qone" / "index.html").is_file()
+    assert summarise_validation(context.ledger, "qone", summary.cut_id).run_id == context.run_id
+    mixed = execute("validate", replace(context, full=True))
+    assert mixed.status == "failed"
+    assert "a run id of its own" in mixed.message
 
     again = run_all(context_of(spark, settings, "qone", tmp_path / "one"))
 

@@ -134,7 +134,7 @@ def test_quarantine_is_shown_by_reason_with_its_newest_messages(page: SourcePage
 
 def test_runs_come_newest_first_and_say_where_they_stopped(page: SourcePage) -> None:
     assert len(page.runs) == 30
-    assert page.runs[0].cut_id == "00000030"
+    assert page.runs[0].name == "00000030"
     assert {run.stopped for run in page.runs} == {"", "apply", "publish"}
     (failed,) = [run for run in page.runs if run.stopped == "apply"]
     assert failed.message == f"not validated: apply failed: {FULL_DISK}"

@@ -16,7 +16,7 @@ from infra.spark import spark_environment
 from lakehouse.config import Settings, SourceConfig, load_source
 from lakehouse.errors import StepFailed
 from lakehouse.plan.records import STEPS, Step
-from lakehouse.plan.submission import Run, application, arguments, iso
+from lakehouse.plan.submission import FULL_RUN, Run, application, arguments, iso
 from lakehouse.spark.ledger import Ledger
 
 Source = Annotated[str, typer.Option("--source", help="The source: its TOML file's name.")]
@@ -35,6 +35,9 @@ Archive = Annotated[
     Path | None, typer.Option("--archive", help="Land from this topic archive, not from Kafka.")
 ]
 FromStep = Annotated[str, typer.Option("--from-step", help=f"Start at one of {', '.join(STEPS)}.")]
+Full = Annotated[
+    bool, typer.Option("--full", help="All rows of the newest published cut, not a run's batch.")
+]
 LandDecides = Annotated[
     bool, typer.Option("--land-decides", help="Exit with landing's code alone; the Dag uses it.")
 ]
@@ -42,15 +45,16 @@ LandDecides = Annotated[
 _SUMMARIES: dict[Step, str] = {
     "check": "Record the schemas that landed and judge their changes.",
     "apply": "Turn landed change events into row changes on a staged branch.",
-    "validate": "Judge the staged rows with the expectation suites.",
     "publish": "Make the staged rows one published cut of the whole source.",
 }
+_VALIDATE = "Judge the staged rows with the expectation suites; all rows with --full."
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands to the application."""
     for step, summary in _SUMMARIES.items():
         app.command(step, help=summary)(_step_command(step))
+    app.command("validate", help=_VALIDATE)(_validate)
     app.command("run", help="All five steps of a source in one Spark application.")(_run)
 
 
@@ -71,9 +75,9 @@ def submit(step: Step | None, source: SourceConfig, settings: Settings, run: Run
     return subprocess.run(command, env=environment, check=False).returncode
 
 
-def new_run_id() -> str:
+def new_run_id(kind: str = "manual__") -> str:
     """A run id for a run that nobody named."""
-    return f"manual__{datetime.now(UTC):%Y%m%dT%H%M%S}_{uuid.uuid4().hex[:6]}"
+    return f"{kind}{datetime.now(UTC):%Y%m%dT%H%M%S}_{uuid.uuid4().hex[:6]}"
 
 
 def utc(time: datetime | None) -> datetime | None:
@@ -89,6 +93,17 @@ def _step_command(step: Step) -> Callable[..., None]:
         raise typer.Exit(submit(step, config, settings, run))
 
     return command
+
+
+def _validate(
+    source: Source,
+    run_id: RunId = None,
+    full: Full = False,  # noqa: FBT002 - a command line option
+) -> None:
+    settings = Settings.from_environment()
+    config = load_source(source, settings)
+    chosen = run_id or (new_run_id(FULL_RUN) if full else _newest_run(settings, source))
+    raise typer.Exit(submit("validate", config, settings, Run(run_id=chosen, full=full)))
 
 
 def _run(
@@ -115,7 +130,8 @@ def _run(
 
 
 def _newest_run(settings: Settings, source: str) -> str:
-    runs = Ledger(settings).runs(source)
+    """The newest run that has steps to go on with."""
+    runs = [r for r in Ledger(settings).runs(source) if not r.run_id.startswith(FULL_RUN)]
     if not runs:
         raise StepFailed(
             f"Source {source!r}: no run is recorded: expected one that landed; "

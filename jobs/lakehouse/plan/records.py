@@ -23,6 +23,8 @@ Severity = Literal["critical", "warning", "info"]
 EVOLVE, KEEP, HOLD = "evolve", "keep", "hold"
 # Who decides where no person did.
 POLICY = "policy"
+# What a validation judges: the rows of a batch, or all of a published cut.
+CHANGE, FULL = "change", "full"
 # The fingerprint of a schema version that a statement told begins so.
 DDL = "ddl:"
 
@@ -104,6 +106,7 @@ class ResultRow:
         observed: JSON text of the observed value, never a row's value.
         samples: JSON list of rows that fail: [{"key", "messages": [[topic, partition, offset]]}],
             the key as silver has it; empty where none was looked for.
+        scope: CHANGE or FULL; empty in rows from before it was told.
     """
 
     source: str
@@ -120,6 +123,7 @@ class ResultRow:
     expected: str
     validated_at: datetime
     samples: str = ""
+    scope: str = ""
 
 
 @dataclass(frozen=True, slots=True)

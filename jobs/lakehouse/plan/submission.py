@@ -15,6 +15,8 @@ from pathlib import Path
 from lakehouse.config import SourceConfig
 from lakehouse.plan.records import Step
 
+# A run that judges what another one published; it has no other step.
+FULL_RUN = "full__"
 JOBS_FOLDER = Path(__file__).resolve().parents[2]
 
 
@@ -27,6 +29,7 @@ class Run:
         until: Text, since a Dag passes a template here; ISO 8601 with a zone once rendered.
         started: When this try of the run began; text for the same reason.
         replay: Whether it applies quarantined messages again.
+        full: Whether it judges all rows of the newest cut.
     """
 
     run_id: str | None = None
@@ -36,6 +39,7 @@ class Run:
     from_step: Step | None = None
     land_decides: bool = False
     replay: bool = False
+    full: bool = False
 
 
 def application(step: Step | None) -> Path:
@@ -54,7 +58,11 @@ def arguments(source: SourceConfig, run: Run) -> list[str]:
         "--from-step": run.from_step,
     }
     pairs = [text for name, value in given.items() if value for text in (name, value)]
-    flags = {"--land-decides": run.land_decides, "--replay": run.replay}
+    flags = {
+        "--land-decides": run.land_decides,
+        "--replay": run.replay,
+        "--full": run.full,
+    }
     return [*pairs, *(name for name, is_on in flags.items() if is_on)]
 
 

@@ -17,6 +17,7 @@ from enum import StrEnum
 
 from pyspark.sql import SparkSession
 
+from lakehouse.plan import records
 from lakehouse.quality.bronze_rows import bronze_measurement, bronze_statements
 from lakehouse.quality.judgement import Measurement
 from lakehouse.quality.landed import LandedRanges
@@ -35,8 +36,8 @@ BROADCAST_KEYS = 1_000_000
 class Scope(StrEnum):
     """Which rows are judged: those of the batch, or all."""
 
-    CHANGE = "change"
-    FULL = "full"
+    CHANGE = records.CHANGE
+    FULL = records.FULL
 
 
 def measure(

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from expectations import Severity, counts_as_passed
+from lakehouse.plan.records import FULL
 from lakehouse.quality.files import folder_name
 from lakehouse.quality.judgement import Verdict
 
@@ -87,6 +88,7 @@ class Report:
         notes: What apply found that a person should know, in sentences.
         not_validated: The tables whose rows nothing was said about, though they were meant to be.
         conservation: The law's counts, summed over topic partitions.
+        scope: `full` where all rows of a published cut were judged.
     """
 
     source: str
@@ -102,11 +104,17 @@ class Report:
     not_validated: tuple[str, ...] = ()
     findings: tuple[ReportFinding, ...] = ()
     conservation: Mapping[str, int] = field(default_factory=dict)
+    scope: str = ""
+
+    @property
+    def name(self) -> str:
+        """What it is listed as."""
+        return report_name(self.run_id, self.cut_id, self.scope)
 
     @property
     def key(self) -> str:
         """The name of the report's folder."""
-        return folder_name(self.cut_id or self.run_id)
+        return folder_name(self.name)
 
     @property
     def failed(self) -> tuple[ReportFinding, ...]:
@@ -118,6 +126,17 @@ class Report:
     def verdicts(self) -> dict[str, str]:
         """Silver table → verdict."""
         return {table.silver: table.verdict for table in self.tables}
+
+
+def report_name(run_id: str, cut_id: str, scope: str) -> str:
+    """What a run's report is listed as: the cut that it made, else the run.
+
+    Args:
+        run_id: The run.
+        cut_id: The cut that it judged; empty for none.
+        scope: Whether it judged its own changes, or all of a cut that another run made.
+    """
+    return run_id if scope == FULL else cut_id or run_id
 
 
 def passed_by_suite(findings: Sequence[ReportFinding]) -> dict[str, tuple[int, int]]:

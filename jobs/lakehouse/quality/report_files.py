@@ -54,7 +54,7 @@ def write_report(home: Path, report: Report) -> Path:
     text = template("report.html").render(report=report, docs=docs, suites=SUITES, passed=passed)
     write_text(page, text)
     summary = {
-        "cut_id": report.cut_id or report.run_id,
+        "cut_id": report.name,
         "verdict": report.verdict,
         "message": report.message,
         "validated_at": report.validated_at,

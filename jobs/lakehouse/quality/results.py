@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from lakehouse.plan.records import ResultRow
+from lakehouse.plan.records import CHANGE, ResultRow
 from lakehouse.quality.judgement import Finding, Verdict, verdict_of, worst
 from lakehouse.quality.samples import Samples, samples_json
 from lakehouse.quality.staged import Target
@@ -21,6 +21,7 @@ class Try:
     run_id: str
     run_started: datetime
     cut_id: str
+    scope: str = CHANGE
 
 
 def result_rows(
@@ -50,6 +51,7 @@ def result_rows(
             expected=finding.rule.expected,
             validated_at=validated_at,
             samples=samples_json(samples.get((finding.subject, finding.rule.name), ())),
+            scope=of.scope,
         )
         for finding in findings
     )

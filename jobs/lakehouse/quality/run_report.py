@@ -67,6 +67,7 @@ def run_report(
         not_validated=_not_validated(steps, staged, published) if not judged else (),
         findings=findings,
         conservation=conservation_totals(json.loads(applied.counts)) if applied else {},
+        scope=str(judged.get("scope", "")),
     )
 
 

@@ -16,6 +16,7 @@ from lakehouse.plan.handover import excluded_of, held_of, identities_of
 from lakehouse.plan.progress import Progress
 from lakehouse.plan.records import (
     CUTS,
+    FULL,
     QUARANTINE,
     RESULTS,
     RUNS,
@@ -184,4 +185,6 @@ def _identities(cut: CutRow, versions: Iterable[SchemaVersionRow]) -> dict[str, 
 
 
 def _cut_of(row: RunRow) -> str:
-    return str(json.loads(row.detail).get("cut_id", "")) if row.step == "validate" else ""
+    """The cut that a row's run made."""
+    detail = json.loads(row.detail) if row.step == "validate" else {}
+    return str(detail.get("cut_id", "")) if detail.get("scope") != FULL else ""

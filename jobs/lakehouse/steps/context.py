@@ -27,6 +27,7 @@ class StepContext:
         archive: A topic archive to land from; None lands from Kafka.
         lone_step: Whether the run's next step is another process's.
         replay: Whether it applies quarantined messages again instead of what landed.
+        full: Whether it judges all rows of the newest cut instead of what was staged.
     """
 
     source: SourceConfig
@@ -40,6 +41,7 @@ class StepContext:
     archive: Path | None = None
     lone_step: bool = False
     replay: bool = False
+    full: bool = False
 
 
 @dataclass(frozen=True, slots=True)

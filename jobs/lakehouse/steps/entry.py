@@ -60,6 +60,9 @@ def _parser(steps: Sequence[Step]) -> argparse.ArgumentParser:
     parser.add_argument(
         "--replay", action="store_true", help="apply what stands in quarantine, not what landed"
     )
+    parser.add_argument(
+        "--full", action="store_true", help="judge all rows of the newest cut, not what is staged"
+    )
     return parser
 
 
@@ -79,6 +82,7 @@ def _context(options: argparse.Namespace, *, lone_step: bool) -> StepContext:
         archive=options.archive,
         lone_step=lone_step,
         replay=options.replay,
+        full=options.full,
     )
 
 

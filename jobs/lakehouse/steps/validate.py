@@ -1,13 +1,15 @@
 """Step `validate`: the staged rows and what landed, judged before anything is published.
 
 Metrics of all tables come from one Spark pass; the suites `silver` and `bronze` judge them. A
-table with a critical failure keeps its published cut; the others go on.
+table with a critical failure keeps its published cut; the others go on. With `full` nothing is
+staged: all rows of the newest published cut are judged, and what fails is told.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 import structlog
 
@@ -19,9 +21,10 @@ from lakehouse.plan.handover import StagedCut
 from lakehouse.plan.records import RunRow
 from lakehouse.quality.column_facts import column_facts
 from lakehouse.quality.engine import preload
-from lakehouse.quality.judgement import Measurement
+from lakehouse.quality.judgement import Measurement, Verdict
 from lakehouse.quality.landed import LandedRanges, landed_ranges
 from lakehouse.quality.metrics import Scope, measure
+from lakehouse.quality.published import published_tables, published_targets
 from lakehouse.quality.references import with_references
 from lakehouse.quality.samples import find_samples
 from lakehouse.quality.staged import Target, staged_cut, targets
@@ -34,12 +37,14 @@ _LOG = structlog.get_logger()
 
 
 def run(context: StepContext) -> StepOutcome:
-    """Validate what the run staged.
+    """Validate what the run staged; all of the newest published cut where the run is full.
 
     Raises:
         StepFailed: There is nothing that could be validated.
     """
     preload()
+    if context.full:
+        return _validate_published(context)
     # What check parsed was kept for apply; nothing reads it any more.
     context.spark.catalog.clearCache()
     apply = context.ledger.newest_run(context.source.name, "apply", context.run_id)
@@ -78,6 +83,30 @@ def _validate_staged(context: StepContext, apply: RunRow) -> StepOutcome:
     return _recorded(context, judged, changed, landed, apply.batch_id)
 
 
+def _validate_published(context: StepContext) -> StepOutcome:
+    name, ledger = context.source.name, context.ledger
+    cut, runs = ledger.newest_cut(name), ledger.runs(name)
+    if any(row.run_id == context.run_id and row.step != "validate" for row in runs):
+        raise StepFailed(
+            f"Run {context.run_id!r}: has staged or landed something: expected a run id of its "
+            "own, so that its verdicts are not taken for those of what is staged; leave it out"
+        )
+    if cut is None:
+        raise StepFailed(
+            f"Source {name!r}: no cut is published: expected one, whose rows are judged; "
+            f"do `lakehouse run --source {name}` first"
+        )
+    tables = published_tables(cut, runs)
+    found = [TableIdentity.of(table.identity) for table in tables.known]
+    facts = column_facts(ledger.schema_versions(name), context.source, context.run_id, found)
+    whole = published_targets(context.source, tables.known, facts)
+    nothing = LandedRanges((), context.run_id, context.run_started)
+    judged = _judged(context, cut.cut_id, whole, nothing, ())
+    # No row of apply tells what they should hold: they are not judged, which is never "passed".
+    verdicts = {**judged.verdicts, **dict.fromkeys(tables.unknown, Verdict.ERROR)}
+    return _recorded(context, replace(judged, verdicts=verdicts), whole, nothing, cut.cut_id)
+
+
 def _judged(
     context: StepContext,
     cut_id: str,
@@ -86,11 +115,13 @@ def _judged(
     transactions: Sequence[Measurement],
 ) -> Validation:
     started = time.monotonic()
-    found = measure(context.spark, context.source.name, tables, landed)
+    scope = Scope.FULL if context.full else Scope.CHANGE
+    found = measure(context.spark, context.source.name, tables, landed, scope)
     measured = time.monotonic()
-    validation = judge_all(cut_id, tables, found, transactions)
+    validation = judge_all(cut_id, scope, tables, found, transactions)
     _LOG.info(
         "validated",
+        scope=scope.value,
         tables=len(tables),
         topic_partitions=len(found[1]),
         metrics_s=round(measured - started, 2),
@@ -107,7 +138,7 @@ def _recorded(
     batch_id: str,
 ) -> StepOutcome:
     name, findings = context.source.name, validation.findings
-    samples = find_samples(context.spark, name, tables, landed, findings, Scope.CHANGE)
+    samples = find_samples(context.spark, name, tables, landed, findings, validation.scope)
     return record(context, validation, samples, batch_id)
 
 

@@ -1,4 +1,4 @@
-"""What validation measured, judged, and what it comes to recorded.
+"""Validation as both of its scopes share it: metrics judged, and what they come to recorded.
 
 In: measurements. Out: rows of `quality.results`, Data Docs, and the step's outcome. What could not
 be judged is an error, and what had nothing to judge is "no data": neither is ever "passed".
@@ -15,6 +15,7 @@ from lakehouse.plan.records import RESULTS
 from lakehouse.quality.docs import write_docs
 from lakehouse.quality.files import folder_name
 from lakehouse.quality.judgement import Finding, Judgement, Measurement, Verdict, judge, worst
+from lakehouse.quality.metrics import Scope
 from lakehouse.quality.own_suites import judge_own
 from lakehouse.quality.report_files import reports_folder
 from lakehouse.quality.results import Try, result_rows, table_verdicts
@@ -22,16 +23,20 @@ from lakehouse.quality.samples import Samples
 from lakehouse.quality.staged import Target
 from lakehouse.steps.context import StepContext, StepOutcome
 
+_EXTENT = {Scope.CHANGE: "{} changed tables", Scope.FULL: "all rows of {} tables"}
+
 
 @dataclass(frozen=True, slots=True)
 class Validation:
     """What one validation found.
 
     Attributes:
+        scope: Which rows it judged.
         verdicts: Silver table → its verdict.
     """
 
     cut_id: str
+    scope: Scope
     silver: Judgement
     bronze: Judgement
     transactions: Judgement
@@ -61,6 +66,7 @@ class Validation:
 
 def judge_all(
     cut_id: str,
+    scope: Scope,
     changed: Sequence[Target],
     measured: tuple[Sequence[Measurement], Sequence[Measurement]],
     transactions: Sequence[Measurement] = (),
@@ -69,6 +75,7 @@ def judge_all(
 
     Args:
         cut_id: The cut.
+        scope: Which rows were measured.
         changed: The tables.
         measured: The metrics of the tables and of topic partitions.
         transactions: Those of the transaction metadata topic.
@@ -79,6 +86,7 @@ def judge_all(
     of_tables = [*of_silver.findings, *(finding for each in own for finding in each.findings)]
     return Validation(
         cut_id=cut_id,
+        scope=scope,
         silver=of_silver,
         bronze=of_bronze,
         transactions=judge(SUITES["transactions"], transactions),
@@ -91,22 +99,20 @@ def record(
     context: StepContext, validation: Validation, samples: Samples, batch_id: str
 ) -> StepOutcome:
     """Results and Data Docs; the report is made from the results, once this step has its row."""
-    now = datetime.now(UTC)
-    of = Try(context.source.name, context.run_id, context.run_started, validation.cut_id)
+    now, scope = datetime.now(UTC), validation.scope
+    of = Try(context.source.name, context.run_id, context.run_started, validation.cut_id, scope)
     context.ledger.append(RESULTS, result_rows(of, validation.findings, now, samples))
     root = reports_folder(context.settings.home, context.source.name)
-    key = folder_name(validation.cut_id)
+    key = folder_name(context.run_id if scope is Scope.FULL else validation.cut_id)
     write_docs(root / "docs", key, validation.judgements)
     return StepOutcome(
         message=_sentence(validation),
-        counts={
-            "passed": len(validation.findings) - len(validation.bad),
-            "failed": len(validation.bad),
-        },
+        counts=_counts(validation),
         detail={
             "verdict": validation.verdict.value,
             "verdicts": {table: verdict.value for table, verdict in validation.verdicts.items()},
             "cut_id": validation.cut_id,
+            "scope": scope.value,
             "report": str(root / key / "index.html"),
             "docs": str(root / "docs" / "index.html"),
             "not_judged": {
@@ -117,7 +123,19 @@ def record(
         },
         batch_id=batch_id,
         exit_code=validation.verdict.exit_code,
+        ends_run=scope is Scope.FULL,
     )
+
+
+def _counts(validation: Validation) -> dict[str, int]:
+    counts = {
+        "passed": len(validation.findings) - len(validation.bad),
+        "failed": len(validation.bad),
+    }
+    if validation.scope is Scope.FULL:
+        # No later step refuses these tables.
+        counts["tables_failed"] = sum(not v.may_publish for v in validation.verdicts.values())
+    return counts
 
 
 def _sentence(validation: Validation) -> str:
@@ -126,7 +144,7 @@ def _sentence(validation: Validation) -> str:
     if validation.verdict is Verdict.NO_DATA:
         return "no data: nothing landed and no table changed"
     bad = sorted(validation.bad, key=lambda f: f.rule.severity.value != "critical")
-    judged = f"{len(findings)} expectations on {tables} changed tables"
+    judged = f"{len(findings)} expectations on {_EXTENT[validation.scope].format(tables)}"
     if not bad:
         return f"{judged}: all passed"
     first = bad[0]

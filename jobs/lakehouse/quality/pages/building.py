@@ -53,9 +53,8 @@ def source_page(records: SourceRecords) -> SourcePage:
 
 def _run(run: RunFacts) -> RunLine:
     return RunLine(
-        run_id=run.run_id,
+        name=run.name,
         key=run.key,
-        cut_id=run.cut_id,
         verdict=run.verdict,
         message=run.message,
         stopped=run.stopped,

@@ -14,6 +14,7 @@ from lakehouse.plan.records import ResultRow, RunRow
 from lakehouse.quality.files import folder_name
 from lakehouse.quality.judgement import Verdict
 from lakehouse.quality.pages.reading import SourceRecords
+from lakehouse.quality.report import report_name
 from lakehouse.quality.run_report import (
     SUCCEEDED,
     conservation_totals,
@@ -28,6 +29,7 @@ class RunFacts:
     """One run.
 
     Attributes:
+        name: What its report is listed as.
         verdicts: Silver table → verdict.
         staged: Silver table → what apply staged of it.
         law: The conservation counts, summed; empty where nothing was applied.
@@ -36,6 +38,7 @@ class RunFacts:
     """
 
     run_id: str
+    name: str
     cut_id: str
     verdict: Verdict
     message: str
@@ -52,7 +55,7 @@ class RunFacts:
     @property
     def key(self) -> str:
         """The folder of its report."""
-        return folder_name(self.cut_id or self.run_id)
+        return folder_name(self.name)
 
     @property
     def passed(self) -> int:
@@ -74,7 +77,7 @@ class RunFacts:
     @property
     def label(self) -> str:
         """The run in the title of a mark."""
-        return f"{self.ended}, {f'cut {self.cut_id}' if self.cut_id else self.run_id}"
+        return f"{self.ended}, {f'cut {self.name}' if self.name == self.cut_id else self.name}"
 
 
 def tone_of(verdict: str) -> str:
@@ -102,6 +105,7 @@ def _facts(steps: tuple[RunRow, ...], results: Iterable[ResultRow]) -> RunFacts:
     verdict, message = run_outcome(steps, judged)
     return RunFacts(
         run_id=steps[-1].run_id,
+        name=report_name(steps[-1].run_id, cut_id, str(judged.get("scope", ""))),
         cut_id=cut_id,
         verdict=verdict,
         message=message,

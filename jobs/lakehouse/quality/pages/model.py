@@ -80,14 +80,14 @@ class RunLine:
     """One run.
 
     Attributes:
+        name: What its report is listed as.
         key: The folder of its report.
         stopped: The step that it did not get past; empty for a whole run.
         failures: Expectations that did not pass.
     """
 
-    run_id: str
+    name: str
     key: str
-    cut_id: str
     verdict: str
     message: str
     stopped: str

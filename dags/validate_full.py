@@ -1,0 +1,40 @@
+"""# All rows of one source's newest published cut, judged once a day.
+
+Each run of `ingest_<source>` judges the rows that it changes; this judges every row of every table
+with the same suites, and so finds what a suite or a rule of today says of rows of long ago. It
+publishes nothing and takes nothing back. *Trigger* judges at once, as
+`lakehouse validate --source <source> --full` does.
+
+**When a task failed:** its log starts with one sentence that says which expectation of which table
+does not hold; the keys and their messages are in `lakehouse report --source <source>`. Where no cut
+is published, run `ingest_<source>` first.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from airflow.sdk import DAG, CronDataIntervalTimetable
+
+from lakehouse.config import Settings, load_sources
+from lakehouse_dags.operators import FullValidation
+
+for source in load_sources(Settings.from_environment()):
+    with DAG(
+        dag_id=f"validate_{source.name}",
+        description=f"All rows of the published tables of {source.name}, judged once a day",
+        doc_md=__doc__,
+        schedule=CronDataIntervalTimetable("@daily", timezone="UTC"),
+        start_date=source.schedule.start,
+        catchup=False,
+        max_active_runs=1,
+        tags={"validate", source.connector},
+        default_args={
+            "owner": "lakehouse",
+            "pool": f"ingest_{source.name}",
+            "weight_rule": "upstream",
+            "retries": 2,
+            "retry_delay": timedelta(seconds=30),
+        },
+    ):
+        FullValidation(source=source, step="validate")

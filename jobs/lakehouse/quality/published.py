@@ -1,0 +1,87 @@
+"""The tables of a published cut, as validation looks at all their rows.
+
+In: a published cut, and the rows of `apply` that staged its tables. Out: a target for each table
+at its snapshot in the cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from lakehouse.config import SourceConfig
+from lakehouse.names import RETIRED, TableIdentity
+from lakehouse.plan.handover import StagedCut, StagedTable, identities_of
+from lakehouse.plan.records import CutRow, RunRow
+from lakehouse.quality.column_facts import NO_FACTS, ColumnFacts
+from lakehouse.quality.staged import Target
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedTables:
+    """The tables of a cut.
+
+    Attributes:
+        known: As the run that staged them left them, under their names of today.
+        unknown: Those of which no row of apply is left.
+    """
+
+    known: tuple[StagedTable, ...]
+    unknown: tuple[str, ...]
+
+
+def published_tables(cut: CutRow, rows: Sequence[RunRow]) -> PublishedTables:
+    """The tables that a cut holds; those that are retired change no more and are left out.
+
+    Args:
+        cut: The cut.
+        rows: The source's runs, oldest first.
+    """
+    names = [name for name in identities_of(cut) if not RETIRED.search(name) and name in cut.tables]
+    wanted = {cut.tables[name]: name for name in sorted(names)}
+    found: dict[str, StagedTable] = {}
+    for table in _staged(rows):
+        # Its name may have changed since; a snapshot is one table's alone.
+        name = wanted.pop(table.snapshot, None) if table.snapshot is not None else None
+        if name is not None:
+            found[name] = replace(table, silver=name)
+        if not wanted:
+            break
+    known = tuple(table for _, table in sorted(found.items()))
+    return PublishedTables(known, tuple(sorted(wanted.values())))
+
+
+def published_targets(
+    source: SourceConfig,
+    tables: Iterable[StagedTable],
+    facts: Mapping[tuple[str, ...], ColumnFacts],
+) -> tuple[Target, ...]:
+    """Each table with all its rows judged.
+
+    Args:
+        source: The source.
+        tables: From `published_tables`.
+        facts: Parts of a source table's name → what its schema versions say.
+    """
+    return tuple(
+        Target(
+            table=table,
+            branch="",
+            start={},
+            end={},
+            is_new=True,
+            facts=facts.get(identity.parts(source.connector), NO_FACTS),
+            # A rule that lets a batch have some bad rows says nothing of a whole table.
+            rules=tuple(r for r in source.table_options(identity).rules if not r.at_most),
+        )
+        for table in tables
+        for identity in [TableIdentity.of(table.identity)]
+    )
+
+
+def _staged(rows: Sequence[RunRow]) -> Iterable[StagedTable]:
+    """What runs staged, the newest first; read no further than it is asked for."""
+    for row in reversed(rows):
+        if row.step == "apply" and row.status == "succeeded":
+            cut = StagedCut.from_detail(row.detail)
+            yield from cut.tables if cut else ()
