@@ -103,6 +103,32 @@ def test_a_run_is_judged_recorded_and_reported(
     assert len(context.ledger.rows(SCHEMA_VERSIONS, source="qone")) == 1
 
 
+def test_a_lost_tombstone_and_a_large_message_are_told(
+    spark: SparkSession, settings: Settings, tmp_path: Path
+) -> None:
+    source, table = Postgres("qlost"), orders()
+    rows: list[dict[str, object]] = [{"id": key, "name": "a"} for key in range(4)]
+    source.snapshot(table, rows)
+    source.transact(*((table, "d", row, None) for row in rows[:2]))
+    source.transact((table, "u", rows[2], {"id": 2, "name": "x" * 8_000_001}))
+    lost = next(each for each in source.messages if each["value"] is None)
+    source.messages.remove(lost)
+    context = context_of(spark, settings, "qlost", source.archive(tmp_path / "one"))
+
+    outcomes = run_all(context)
+
+    assert outcomes["publish"].status == "succeeded"
+    results = context.ledger.rows(RESULTS, source="qlost", suite="bronze")
+    mine = [row for row in results if row.table == "qlost.public.orders/0"]
+    assert {row.expectation for row in mine if not row.success} == {
+        "no_deletes_without_tombstone",
+        "no_large_messages",
+        "no_missing_offsets",
+    }
+    (large,) = (row for row in mine if row.expectation == "no_large_messages")
+    assert f'"{lost["topic"]}", 0, 8]' in large.samples
+
+
 def test_an_added_column_is_recorded_and_a_changed_type_holds_its_table(
     spark: SparkSession, settings: Settings, tmp_path: Path
 ) -> None:
