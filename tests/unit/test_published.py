@@ -75,27 +75,36 @@ def cut_of(snapshots: Mapping[str, int]) -> CutRow:
 def test_each_table_is_as_the_run_left_it_that_staged_its_snapshot() -> None:
     rows = [applied(table("a", 1, rows=5), table("b", 2)), applied(table("a", 3, rows=7))]
 
-    assert published_tables(cut_of({"a": 1, "b": 2}), rows) == PublishedTables(
+    assert published_tables(cut_of({"a": 1, "b": 2}), (), rows) == PublishedTables(
         (table("a", 1, rows=5), table("b", 2)), ()
     )
 
 
 def test_a_renamed_table_is_known_by_its_snapshot() -> None:
-    found = published_tables(cut_of({"new": 4}), [applied(table("old", 4))])
+    found = published_tables(cut_of({"new": 4}), (), [applied(table("old", 4))])
 
     assert found.known == (replace(table("old", 4), silver="silver_shop.public__new"),)
+
+
+def test_a_table_whose_columns_were_renamed_is_known_by_the_snapshot_that_was_staged() -> None:
+    cut = cut_of({"a": 5, "b": 2})
+    announced = replace(cut_of({"a": 4, "b": 2}), state="pending")
+
+    found = published_tables(cut, (announced, cut), [applied(table("a", 4), table("b", 2))])
+
+    assert found.known == (table("a", 5), table("b", 2))
 
 
 def test_a_table_that_no_run_tells_of_is_named() -> None:
     rows = [applied(table("a", 1), status="failed"), replace(applied(table("a", 1)), step="land")]
 
-    assert published_tables(cut_of({"a": 1}), rows) == PublishedTables(
+    assert published_tables(cut_of({"a": 1}), (), rows) == PublishedTables(
         (), ("silver_shop.public__a",)
     )
 
 
 def test_a_retired_table_is_left_out() -> None:
-    assert published_tables(cut_of({"a__retired_1": 1}), []) == PublishedTables((), ())
+    assert published_tables(cut_of({"a__retired_1": 1}), (), []) == PublishedTables((), ())
 
 
 def test_rules_that_let_a_batch_have_bad_rows_do_not_judge_a_whole_table() -> None:

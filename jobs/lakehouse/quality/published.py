@@ -30,21 +30,25 @@ class PublishedTables:
     unknown: tuple[str, ...]
 
 
-def published_tables(cut: CutRow, rows: Sequence[RunRow]) -> PublishedTables:
+def published_tables(
+    cut: CutRow, cuts: Iterable[CutRow], rows: Sequence[RunRow]
+) -> PublishedTables:
     """The tables that a cut holds; those that are retired change no more and are left out.
 
     Args:
         cut: The cut.
+        cuts: The states of the source's cuts, this one's among them.
         rows: The source's runs, oldest first.
     """
     names = [name for name in identities_of(cut) if not RETIRED.search(name) and name in cut.tables]
-    wanted = {cut.tables[name]: name for name in sorted(names)}
+    staged = _as_staged(cuts)
+    wanted = {staged.get(cut.tables[n], cut.tables[n]): n for n in sorted(names)}
     found: dict[str, StagedTable] = {}
     for table in _staged(rows):
         # Its name may have changed since; a snapshot is one table's alone.
         name = wanted.pop(table.snapshot, None) if table.snapshot is not None else None
         if name is not None:
-            found[name] = replace(table, silver=name)
+            found[name] = replace(table, silver=name, snapshot=cut.tables[name])
         if not wanted:
             break
     known = tuple(table for _, table in sorted(found.items()))
@@ -77,6 +81,18 @@ def published_targets(
         for table in tables
         for identity in [TableIdentity.of(table.identity)]
     )
+
+
+def _as_staged(cuts: Iterable[CutRow]) -> dict[int, int]:
+    """Published snapshot → the staged one, where columns got their new names in between."""
+    rows = list(cuts)
+    announced = {row.cut_id: row.tables for row in rows if row.state == "pending"}
+    return {
+        snapshot: announced[row.cut_id][name]
+        for row in rows
+        if row.state == "published" and row.cut_id in announced
+        for name, snapshot in row.tables.items()
+    }
 
 
 def _staged(rows: Sequence[RunRow]) -> Iterable[StagedTable]:

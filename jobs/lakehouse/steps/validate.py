@@ -96,7 +96,7 @@ def _validate_published(context: StepContext) -> StepOutcome:
             f"Source {name!r}: no cut is published: expected one, whose rows are judged; "
             f"do `lakehouse run --source {name}` first"
         )
-    tables = published_tables(cut, runs)
+    tables = published_tables(cut, ledger.cuts(name), runs)
     found = [TableIdentity.of(table.identity) for table in tables.known]
     facts = column_facts(ledger.schema_versions(name), context.source, context.run_id, found)
     whole = published_targets(context.source, tables.known, facts)
