@@ -121,6 +121,8 @@ def envelopes(spark: SparkSession, events: Sequence[dict[str, object]]) -> DataF
         "0 AS partition",
         "offset",
         "lpad(string(offset), 9, '0') AS position",
+        "'' AS log",
+        "CAST(NULL AS string) AS source_lsn",
         "op",
         "CAST(NULL AS string) AS snapshot",
         "1L AS source_ts_ms",
