@@ -21,15 +21,13 @@ from lakehouse.quality.version_rows import ddl_rows
 from tests.support.groups import group_of
 from tests.support.history_messages import CONNECTORS, position_of, record, text_of
 from tests.support.schema_messages import STATEMENTS, Col, Json, schema_change
+from tests.support.schema_verdicts import MODES, expected, seen_of
 from tests.unit.test_schema_matrix import (
     BEFORE,
     CHANGES,
     ID,
-    MODES,
     NAME,
     QTY,
-    UNSEEN,
-    VERDICTS,
     WIDE,
     Source,
     seen,
@@ -95,12 +93,8 @@ def test_each_change_that_the_history_tells_has_the_verdict_of_the_public_one(
 ) -> None:
     kinds, verdict = seen(connector, kind, mode, of=Recorded)
 
-    if (connector, kind) in UNSEEN:
-        shown, verdicts, _ = UNSEEN[connector, kind]
-        assert (kinds, verdict) == (shown, verdicts[mode])
-    else:
-        assert kind in kinds
-        assert verdict == VERDICTS[kind][mode]
+    shown, verdicts = expected(connector, kind)
+    assert (seen_of(connector, kind, kinds), verdict) == (shown, verdicts[mode])
 
 
 def opened(connector: str, mode: str = "evolve") -> Recorded:

@@ -1,7 +1,7 @@
 """Each kind of change, as each connector sends it: what is seen of it, and what becomes of it.
 
-A case sends the table as it was, the change, and an event behind it. What a connector cannot show
-is in `UNSEEN`, with the reason.
+A case sends the table as it was, the change, and an event behind it. What is expected of it is in
+`tests.support.schema_verdicts`; the stack's tests ask it of real databases.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from lakehouse.config import SourceConfig, parse_source
 from lakehouse.config.fields import ChangeKind
 from lakehouse.connectors import CONNECTORS
 from lakehouse.names import TableIdentity
-from lakehouse.plan.records import EVOLVE, HOLD, KEEP, SchemaVersionRow
+from lakehouse.plan.records import HOLD, SchemaVersionRow
 from lakehouse.plan.row_schema import read_schema
 from lakehouse.quality.ddl import SchemaEvent, SchemaMessage, parse_event
 from lakehouse.quality.judging import judge_versions
@@ -34,8 +34,8 @@ from tests.support.schema_messages import (
     schema_change,
     text_of,
 )
+from tests.support.schema_verdicts import MODES, VERDICTS, expected, seen_of
 
-MODES = ("evolve", "try_evolve", "lenient", "ignore", "fail")
 ID, QTY = Col("id", "int", optional=False), Col("qty", "int")
 NAME, SIZE = Col("name", "text"), Col("size", "enum", values=("s", "m"))
 BEFORE = (ID, QTY, NAME)
@@ -102,68 +102,6 @@ CHANGES: dict[str, Change] = {
     ),
     "comment": altered((ID, QTY.but(comment="pieces"), NAME), "MODIFY qty INT COMMENT 'pieces'"),
     "constraint": altered(BEFORE, "ADD CONSTRAINT of_part FOREIGN KEY (qty) REFERENCES part (id)"),
-}
-FOLLOWED = dict(zip(MODES, (EVOLVE, EVOLVE, EVOLVE, KEEP, HOLD), strict=True))
-# Silver's columns and values stay as they are.
-UNTOUCHED = dict(zip(MODES, (EVOLVE, EVOLVE, EVOLVE, EVOLVE, HOLD), strict=True))
-GONE = dict(zip(MODES, (EVOLVE, EVOLVE, KEEP, KEEP, HOLD), strict=True))
-RETYPED = dict(zip(MODES, (HOLD, KEEP, KEEP, KEEP, HOLD), strict=True))
-HELD = dict.fromkeys(MODES, HOLD)
-NEW = dict.fromkeys(MODES, EVOLVE)
-VERDICTS = {
-    "create_table": NEW,
-    "drop_table": UNTOUCHED,
-    "rename_table": UNTOUCHED,
-    "swap_table": FOLLOWED,  # It widens a column, for that is what such a swap is for.
-    "add_column": FOLLOWED,
-    "drop_column": GONE,
-    "rename_column": GONE,
-    "reorder_columns": FOLLOWED,
-    "widen_type": FOLLOWED,
-    "narrow_type": RETYPED,
-    "change_type": RETYPED,
-    "nullability": FOLLOWED,
-    "default": FOLLOWED,
-    "primary_key": HELD,
-    "character_set": UNTOUCHED,
-    "enum_values": FOLLOWED,
-    "comment": UNTOUCHED,
-    "constraint": UNTOUCHED,
-}
-_DROPPED_AND_ADDED = ({"add_column", "drop_column"}, GONE)
-_ANOTHER_TABLE = ({"create_table"}, NEW)
-# Connector and kind → what is seen instead with which verdicts, and why.
-UNSEEN: dict[tuple[str, str], tuple[set[str], dict[str, str], str]] = {
-    ("oracle", "swap_table"): (
-        {"create_table", "drop_table", "rename_table"},
-        UNTOUCHED,
-        "two statements do it, between which no table has the name",
-    ),
-    ("postgresql", "drop_table"): (set(), NEW, "no message tells that a table is dropped"),
-    ("postgresql", "swap_table"): ({"widen_type"}, FOLLOWED, "events carry no table's identity"),
-    ("postgresql", "comment"): (set(), NEW, "a row's schema has no comments"),
-    **{
-        (name, "rename_column"): (*_DROPPED_AND_ADDED, "no statement is sent")
-        for name in (*SHAPES, "postgresql")
-    },
-    **{
-        (name, "rename_table"): (*_ANOTHER_TABLE, "no statement is sent")
-        for name in (*SHAPES, "postgresql")
-    },
-    **{(name, "swap_table"): ({"widen_type"}, FOLLOWED, "no statement is sent") for name in SHAPES},
-    **{
-        (name, "constraint"): (set(), NEW, "only statements tell constraints, and none is sent")
-        for name in (*SHAPES, "postgresql")
-    },
-    **{(name, "comment"): (set(), NEW, "columns come without comments") for name in SHAPES},
-    **{
-        (name, "character_set"): (set(), NEW, "all text is sent as UTF-8, its set is not told")
-        for name in (*SHAPES, "oracle", "postgresql")
-    },
-    **{
-        (name, "enum_values"): (set(), NEW, "the database has no enums")
-        for name in (*SHAPES, "oracle")
-    },
 }
 
 
@@ -306,18 +244,14 @@ def test_the_matrix_has_every_kind_of_change() -> None:
 def test_each_change_of_each_connector_has_a_verdict_in_each_mode(kind, connector, mode) -> None:
     kinds, verdict = seen(connector, kind, mode)
 
-    if (connector, kind) in UNSEEN:
-        shown, verdicts, _ = UNSEEN[connector, kind]
-        assert (kinds, verdict) == (shown, verdicts[mode])
-    else:
-        assert kind in kinds
-        assert verdict == VERDICTS[kind][mode]
+    shown, verdicts = expected(connector, kind)
+    assert (seen_of(connector, kind, kinds), verdict) == (shown, verdicts[mode])
 
 
 @pytest.mark.parametrize("connector", sorted(CONNECTORS))
 @pytest.mark.parametrize("kind", CHANGES)
 def test_what_needs_approval_holds_the_table_right_before_the_change(kind, connector) -> None:
-    shown = UNSEEN[connector, kind][0] if (connector, kind) in UNSEEN else {kind}
+    shown, _ = expected(connector, kind)
 
     verdicts = {each: seen(connector, kind, "evolve", [each])[1] for each in shown}
 
