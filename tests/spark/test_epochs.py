@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 from lakehouse.config import parse_source
 from lakehouse.plan.epochs import Epoch
 from lakehouse.spark.epochs import epoch_of, log_of
-from tests.support.binlog import MariaDb, MySql, create, update
+from tests.support.binlog import ITEMS, MariaDb, MySql, create, update
 from tests.support.failover import EXPECTED, OTHER, ROW, epochs, findings, life, open_source
 from tests.support.runs import Runs, laws_hold
 
@@ -86,6 +86,26 @@ def test_what_comes_again_from_the_new_server_stays_in_its_epoch(runs: Runs):
     assert runs.rows("orders", *ROW[:3]) == [(1, "b", 0), (2, "c", 1)]
     assert epochs(runs) == (epoch,)
     assert findings(outcomes) == []
+
+
+def test_a_topic_partition_that_lags_behind_a_failover_goes_on_in_the_old_log_first(runs: Runs):
+    server = MySql(runs.source.name, framed=False)
+    server.commit(create(1, "a"))
+    server.commit((ITEMS, "c", None, {"id": 1, "name": "a"}))
+    server.commit(update(1, "b"))
+    server.fail_over(OTHER, file=2)
+    server.commit(update(1, "c"))
+    server.commit((ITEMS, "u", {"id": 1, "name": "a"}, {"id": 1, "name": "b"}))
+    every = server.messages
+    server.messages = [message for message in every if "items" not in str(message["topic"])]
+    runs.run(server)
+    assert len(epochs(runs)) == 1
+
+    server.messages = every
+    outcomes = runs.run(server)
+    assert laws_hold(outcomes["apply"])
+    assert runs.rows("orders", *ROW[:3]) == [(1, "c", 1)]
+    assert runs.rows("items", *ROW[:3]) == [(1, "b", 1)]
 
 
 def test_without_gtids_nothing_but_a_finding_tells_a_new_log(spark, settings, tmp_path):

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 # Of each server so many intervals of GTIDs are kept as they are, the newest; gaps between older
-# ones, such as transactions of tables that are not captured, are closed.
+# ones, in which a newer log has transactions that an older one lost, are closed.
 MOST_INTERVALS = 200
 
 # `uuid:23` or `uuid:tag:23` in MySQL, `0-11-23` in MariaDB: what numbers, and the number
@@ -63,7 +63,8 @@ class Epoch:
 
     Attributes:
         starts: Topic partition → first offset of the new log; 0 for one that is not named.
-        known: Server → closed intervals of the numbers of its GTIDs that the older logs had.
+        known: Server → closed intervals of the numbers of its GTIDs that the older logs had, also
+            those between that no topic partition has shown yet.
         confirmed_ms: Where a person has confirmed it: messages that Kafka has from this time on
             are of the new log, in milliseconds since 1970; None for one that its GTIDs tell.
     """

@@ -131,26 +131,30 @@ def _known(rows: DataFrame, new: set[str]) -> Gtids:
     """The GTIDs of older logs.
 
     One that comes after the start in one lane, where it never was before, is of the new log, though
-    another lane, whose positions did not fall, may have had it already.
+    another lane, whose positions did not fall, may have had it already. What no lane has shown yet,
+    but lies between others of an older log, is of it, too: its lane lags.
     """
     by_lane = rows.groupBy("lane", "gtid").agg(
         F.expr("bool_or(NOT is_after) AS is_old"), F.expr("bool_and(is_after) AS is_new")
     )
-    found = by_lane.groupBy("gtid").agg(
-        F.expr("bool_or(is_old) AS is_old"), F.expr("bool_or(is_new) AS is_new")
-    )
     listed = ", ".join(map(literal, sorted(new)))
-    return _intervals(found.where(f"is_old AND NOT is_new AND gtid NOT IN ({listed})"))
+    is_known = f"bool_or(is_old) AND NOT bool_or(is_new) AND gtid NOT IN ({listed})"
+    return _intervals(by_lane.groupBy("gtid").agg(F.expr(f"{is_known} AS is_known")))
 
 
 def _intervals(gtids: DataFrame) -> Gtids:
-    """Closed intervals of each server, ascending; gaps between the oldest are closed."""
-    numbers = gtids.selectExpr(_SERVER, f"{number_of('gtid')} AS number")
+    """Closed intervals of each server without a GTID of the new log, ascending.
+
+    Of more than a bound, the gaps between the oldest are closed.
+    """
+    numbers = gtids.selectExpr(_SERVER, f"{number_of('gtid')} AS number", "is_known")
     islands = numbers.selectExpr(
-        "*", "number - row_number() OVER (PARTITION BY server ORDER BY number) AS island"
+        "*", "count_if(NOT is_known) OVER (PARTITION BY server ORDER BY number) AS island"
     )
-    intervals = islands.groupBy("server", "island").agg(
-        F.min("number").alias("low"), F.max("number").alias("high")
+    intervals = (
+        islands.where("is_known")
+        .groupBy("server", "island")
+        .agg(F.min("number").alias("low"), F.max("number").alias("high"))
     )
     newest = "row_number() OVER (PARTITION BY server ORDER BY high DESC)"
     ranked = intervals.selectExpr("*", f"least({newest}, {MOST_INTERVALS}) AS rank")
