@@ -118,11 +118,12 @@ class Postgres:
         return len(self.messages)
 
     def redeliver(self, start: int, *, first_without_commit: bool) -> None:
-        """Send the change events from a place on again, as after a restart of the connector."""
-        events = [m for m in self.messages[start:] if "payload" in str(m["value"])]
+        """Send change events and tombstones from a place on again, as a restart of a connector."""
+        sent = self.messages[start:]
+        events = [m for m in sent if m["value"] is None or "payload" in str(m["value"])]
         for message in [m for m in events if not str(m["topic"]).endswith(".transaction")]:
-            value = str(message["value"])
-            if first_without_commit:
+            value = None if message["value"] is None else str(message["value"])
+            if first_without_commit and value is not None:
                 value = _WITHOUT_COMMIT.sub(r'"sequence":"[null,', value)
             key = message["key"]
             text = None if key is None else str(key)
