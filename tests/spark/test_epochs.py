@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 from lakehouse.config import parse_source
 from lakehouse.plan.epochs import Epoch
 from lakehouse.spark.epochs import epoch_of, log_of
-from tests.support.binlog import ITEMS, MariaDb, MySql, create, update
+from tests.support.binlog import ITEMS, ORDERS, MariaDb, MySql, create, update
 from tests.support.failover import EXPECTED, OTHER, ROW, epochs, findings, life, open_source
 from tests.support.runs import Runs, laws_hold
 
@@ -21,13 +21,14 @@ def runs(spark, settings, tmp_path, request) -> Runs:
 
 def test_positions_order_by_epoch_first(spark: SparkSession):
     known = {"0-1": ((1, 5), (7, 7)), "uuid:tag": ((1, 1),)}
-    logs = (Epoch({("t", 0): 3}, known), Epoch({("t", 0): 8, ("t", 1): 0}, {}))
+    logs = (Epoch({("t", 0): 3}, known, ("01",)), Epoch({("t", 0): 8, ("t", 1): 0}, {}))
     rows = [
         ("t", 0, 2, "0-1-9", "09", 0),
         ("t", 0, 3, "0-1-7", "02", 0),
         ("t", 0, 4, "0-1-6", "02", 1),
         ("t", 0, 5, "0-2-7", "03", 1),
         ("t", 0, 6, None, "04", 1),
+        ("t", 0, 6, None, "01", 0),
         ("t", 0, 7, "uuid:tag:1", "05", 0),
         ("t", 0, 7, "uuid:1", "05", 1),
         ("t", 0, 7, "no GTID", "05", 1),
@@ -38,12 +39,12 @@ def test_positions_order_by_epoch_first(spark: SparkSession):
     events = spark.createDataFrame(
         rows, "topic string, partition int, offset long, gtid string, log string, epoch int"
     )
-    placed = events.selectExpr("*", f"concat({log_of(logs, 'gtid')}, log) AS position")
+    placed = events.selectExpr("*", f"concat({log_of(logs, 'gtid', 'log')}, log) AS position")
     found = placed.selectExpr("epoch", f"{epoch_of('position')} AS found", "position").collect()
     assert [row["found"] for row in found] == [row["epoch"] for row in found]
     texts = [row["position"] for row in found if row["position"]]
     assert sorted(texts) == [
-        *("02", "05", "09"),
+        *("01", "02", "05", "09"),
         *(f"~000001|{log}" for log in ("02", "03", "04", "05", "05")),
         *("~000002|01",) * 2,
     ]
@@ -90,12 +91,14 @@ def test_what_comes_again_from_the_new_server_stays_in_its_epoch(runs: Runs):
 
 def test_a_topic_partition_that_lags_behind_a_failover_goes_on_in_the_old_log_first(runs: Runs):
     server = MySql(runs.source.name, framed=False)
+    server.read(ORDERS, {"id": 9, "name": "read"})
+    server.read(ITEMS, {"id": 2, "name": "read"})
     server.commit(create(1, "a"))
     server.commit((ITEMS, "c", None, {"id": 1, "name": "a"}))
     server.commit(update(1, "b"))
     server.fail_over(OTHER, file=2)
     server.commit(update(1, "c"))
-    server.commit((ITEMS, "u", {"id": 1, "name": "a"}, {"id": 1, "name": "b"}))
+    server.commit(*((ITEMS, "u", None, {"id": key, "name": "b"}) for key in (1, 2)))
     every = server.messages
     server.messages = [message for message in every if "items" not in str(message["topic"])]
     runs.run(server)
@@ -104,8 +107,8 @@ def test_a_topic_partition_that_lags_behind_a_failover_goes_on_in_the_old_log_fi
     server.messages = every
     outcomes = runs.run(server)
     assert laws_hold(outcomes["apply"])
-    assert runs.rows("orders", *ROW[:3]) == [(1, "c", 1)]
-    assert runs.rows("items", *ROW[:3]) == [(1, "b", 1)]
+    assert runs.rows("orders", *ROW[:3]) == [(1, "c", 1), (9, "read", 0)]
+    assert runs.rows("items", *ROW[:3]) == [(1, "b", 1), (2, "b", 1)]
 
 
 def test_without_gtids_nothing_but_a_finding_tells_a_new_log(spark, settings, tmp_path):

@@ -16,7 +16,7 @@ from lakehouse.plan.progress import Progress, lowest
 SERVER = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
 EPOCHS = (
     Epoch({("s.a", 0): 7, ("s.a", 1): 9, ("s.b", 0): 0}, {SERVER: ((1, 5), (7, 7))}),
-    Epoch({("s.a", 0): 20}, {SERVER: ((1, 9),), "0-12": ((3, 4),)}),
+    Epoch({("s.a", 0): 20}, {SERVER: ((1, 9),), "0-12": ((3, 4),)}, ("0000000009.1",)),
     Epoch(confirmed_ms=1_700_000_000_123),
 )
 LANDED = LandedOffsets({"s.a": TopicProgress("id", {0: 25, 1: 9})})

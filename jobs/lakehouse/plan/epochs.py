@@ -17,6 +17,8 @@ from typing import TypeAlias
 # Of each server so many intervals of GTIDs are kept as they are, the newest; gaps between older
 # ones, in which a newer log has transactions that an older one lost, are closed.
 MOST_INTERVALS = 200
+# Of so many source snapshots the positions are kept, the highest.
+MOST_READS = 1000
 
 # `uuid:23` or `uuid:tag:23` in MySQL, `0-11-23` in MariaDB: what numbers, and the number
 # (https://dev.mysql.com/doc/refman/8.4/en/replication-gtids-concepts.html,
@@ -65,19 +67,26 @@ class Epoch:
         starts: Topic partition → first offset of the new log; 0 for one that is not named.
         known: Server → closed intervals of the numbers of its GTIDs that the older logs had, also
             those between that no topic partition has shown yet.
+        reads: Positions of source snapshots that the older logs had: their events carry no GTID.
         confirmed_ms: Where a person has confirmed it: messages that Kafka has from this time on
             are of the new log, in milliseconds since 1970; None for one that its GTIDs tell.
     """
 
     starts: Mapping[tuple[str, int], int] = field(default_factory=dict)
     known: Gtids = field(default_factory=dict)
+    reads: tuple[str, ...] = ()
     confirmed_ms: int | None = None
 
 
 def epochs_to_json(epochs: Iterable[Epoch]) -> str:
     """As JSON text, empty for none; keys are sorted: equal epochs give equal text."""
     entries = [
-        {"starts": _by_topic(epoch), "known": dict(epoch.known), "confirmed_ms": epoch.confirmed_ms}
+        {
+            "starts": _by_topic(epoch),
+            "known": dict(epoch.known),
+            "reads": epoch.reads,
+            "confirmed_ms": epoch.confirmed_ms,
+        }
         for epoch in epochs
     ]
     return json.dumps(entries, sort_keys=True, separators=(",", ":")) if entries else ""
@@ -96,6 +105,7 @@ def epochs_from_json(text: str) -> tuple[Epoch, ...]:
                 server: tuple((low, high) for low, high in intervals)
                 for server, intervals in entry["known"].items()
             },
+            tuple(entry.get("reads", ())),
             entry.get("confirmed_ms"),
         )
         for entry in json.loads(text or "[]")

@@ -176,7 +176,7 @@ def _in_logs(placed: DataFrame, epochs: Sequence[Epoch]) -> DataFrame:
     """With `log`, and what each log counts anew behind what older ones counted."""
     if not epochs:
         return placed.withColumn("log", F.lit(""))
-    with_log = placed.withColumn("log", F.expr(log_of(epochs, "s.gtid")))
+    with_log = placed.withColumn("log", F.expr(log_of(epochs, "s.gtid", "position")))
     mine = F.expr(confirmed_log(epochs))
     return with_log.withColumns(
         {

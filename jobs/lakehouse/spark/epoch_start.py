@@ -8,19 +8,22 @@ any server. Only the top's own may go on in a new log: a server may go while it 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 
 import pyspark.sql.functions as F
 from pyspark.sql import DataFrame, Row
 
-from lakehouse.envelope import READ
-from lakehouse.plan.epochs import MOST_INTERVALS, Epoch, Gtids, Interval
+from lakehouse.envelope import INCREMENTAL, READ
+from lakehouse.plan.epochs import MOST_INTERVALS, MOST_READS, Epoch, Gtids, Interval
 from lakehouse.plan.offsets import LandedOffsets
-from lakehouse.spark.epochs import is_known, number_of, server_of
+from lakehouse.spark.epochs import BARE_POSITION, has_begun, is_known, number_of, server_of
 from lakehouse.spark.lanes import EACH_LANE, IS_STREAMED, SOURCE_LANE
 from lakehouse.spark.sql import any_of, in_partition, literal
 
 _HAS_GTID = f"{number_of('gtid')} IS NOT NULL"
 _SERVER = f"{server_of('gtid')} AS server"
+_READ = ("gtid", "snapshot", "position", "log")
+_IS_READ = f"gtid IS NULL AND snapshot NOT IN ('false', {literal(INCREMENTAL)})"
 
 
 def find_epoch(
@@ -55,7 +58,9 @@ def find_epoch(
     )
     known = _known(rows, {row["gtid"] for row in firsts})
     marked = events.selectExpr("*", f"({after}) AND NOT {is_known(known, 'gtid')} AS is_of_it")
-    return Epoch(_starts(marked, envelopes, landed), known)
+    starts = _starts(marked, envelopes, landed)
+    before = envelopes.where(f"NOT ({has_begun(starts)})")
+    return Epoch(starts, known, _reads(before.select(*_READ), history.select(*_READ)))
 
 
 def _firsts(events: DataFrame, candidates: DataFrame, older: DataFrame) -> Sequence[Row]:
@@ -125,6 +130,14 @@ def _starts(
         for number, end in entry.next_offsets.items()
     }
     return ends | starts
+
+
+def _reads(*older: DataFrame) -> tuple[str, ...]:
+    """Where source snapshots of the older logs were read, whatever lanes that lag have of them."""
+    every = reduce(DataFrame.unionByName, older).where(f"{_IS_READ} AND position IS NOT NULL")
+    found = every.selectExpr(f"{BARE_POSITION} AS position").distinct()
+    rows = found.orderBy(F.col("position").desc()).limit(MOST_READS).collect()
+    return tuple(sorted(row["position"] for row in rows))
 
 
 def _known(rows: DataFrame, new: set[str]) -> Gtids:

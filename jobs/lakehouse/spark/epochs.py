@@ -6,7 +6,7 @@ with its epoch from the second one on, so that comparing text compares (epoch, p
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pyspark.sql.functions as F
 from pyspark.sql import DataFrame
@@ -17,22 +17,25 @@ from lakehouse.spark.sql import in_partition, literal
 # Behind every digit, those of hexadecimal numbers too.
 _MARK, _END = "~", "|"
 _WIDTH = 6
+BARE_POSITION = "substring(position, length(log) + 1)"
+"""An envelope's position in its own log."""
 
 
-def log_of(epochs: Sequence[Epoch], gtid: str) -> str:
+def log_of(epochs: Sequence[Epoch], gtid: str, position: str) -> str:
     """The text that puts what a message says behind all that older logs said.
 
     Args:
         epochs: Those of the source.
         gtid: Of the message; NULL for none.
+        position: Of the message in its own log; NULL for none.
     """
-    return _log(list(enumerate(epochs, 1)), gtid)
+    return _log(list(enumerate(epochs, 1)), gtid, position)
 
 
 def confirmed_log(epochs: Sequence[Epoch]) -> str:
     """The same where only logs count that a person has confirmed."""
     found = [(n, e) for n, e in enumerate(epochs, 1) if e.confirmed_ms is not None]
-    return _log(found, "CAST(NULL AS string)")
+    return _log(found, "CAST(NULL AS string)", "CAST(NULL AS string)")
 
 
 def in_newer_log(envelopes: DataFrame, epochs: Sequence[Epoch]) -> DataFrame:
@@ -42,8 +45,9 @@ def in_newer_log(envelopes: DataFrame, epochs: Sequence[Epoch]) -> DataFrame:
         envelopes: In all epochs but the newest, which no person has confirmed.
         epochs: Those of the source.
     """
-    is_of_it, log = f"({_is_of(epochs[-1], 'gtid')})", literal(_prefix(len(epochs)))
-    behind = f"concat({log}, substring(position, length(log) + 1))"
+    is_of_it = f"({_is_of(epochs[-1], 'gtid', BARE_POSITION)})"
+    log = literal(_prefix(len(epochs)))
+    behind = f"concat({log}, {BARE_POSITION})"
     return envelopes.withColumns(
         {
             "log": F.expr(f"if({is_of_it}, {log}, log)"),
@@ -82,17 +86,31 @@ def number_of(gtid: str) -> str:
     return f"try_cast(regexp_extract({gtid}, r{literal(GTID)}, 2) AS bigint)"
 
 
-def _log(epochs: Sequence[tuple[int, Epoch]], gtid: str) -> str:
+def _log(epochs: Sequence[tuple[int, Epoch]], gtid: str, position: str) -> str:
     cases = [
-        f"WHEN {_is_of(epoch, gtid)} THEN {literal(_prefix(number))}"
+        f"WHEN {_is_of(epoch, gtid, position)} THEN {literal(_prefix(number))}"
         for number, epoch in reversed(epochs)
     ]
     return f"CASE {' '.join(cases)} ELSE '' END" if cases else "''"
 
 
-def _is_of(epoch: Epoch, gtid: str) -> str:
+def has_begun(starts: Mapping[tuple[str, int], int]) -> str:
+    """Whether a message stands behind the first offset of a log."""
+    cases = " ".join(
+        f"WHEN {in_partition(place)} THEN {start}" for place, start in sorted(starts.items())
+    )
+    return f"offset >= CASE {cases} ELSE 0 END" if cases else "true"
+
+
+def _is_of(epoch: Epoch, gtid: str, position: str) -> str:
     """Whether a message is of the log of an epoch, unless it is of a newer one."""
-    return f"{_has_begun(epoch)} AND NOT ({is_known(epoch.known, gtid)})"
+    if epoch.confirmed_ms is not None:
+        return f"timestamp >= timestamp_millis({epoch.confirmed_ms})"
+    is_old = is_known(epoch.known, gtid)
+    if epoch.reads:
+        reads = ", ".join(map(literal, epoch.reads))
+        is_old += f" OR ({gtid} IS NULL AND coalesce({position} IN ({reads}), false))"
+    return f"{has_begun(epoch.starts)} AND NOT ({is_old})"
 
 
 def _prefix(number: int) -> str:
@@ -101,12 +119,3 @@ def _prefix(number: int) -> str:
 
 def _structs(intervals: Sequence[Interval]) -> str:
     return ", ".join(f"named_struct('low', {low}L, 'high', {high}L)" for low, high in intervals)
-
-
-def _has_begun(epoch: Epoch) -> str:
-    if epoch.confirmed_ms is not None:
-        return f"timestamp >= timestamp_millis({epoch.confirmed_ms})"
-    starts = " ".join(
-        f"WHEN {in_partition(place)} THEN {start}" for place, start in sorted(epoch.starts.items())
-    )
-    return f"offset >= CASE {starts} ELSE 0 END" if starts else "true"
