@@ -14,14 +14,12 @@ do. Nothing of a failed run is visible to readers. `land`: Kafka, or messages th
 
 from __future__ import annotations
 
-from datetime import timedelta
-
 from airflow.sdk import DAG, Asset, CronDataIntervalTimetable, chain
 
 from lakehouse.config import Settings, SourceConfig, load_sources
 from lakehouse.names import bronze_table
 from lakehouse.plan.records import STEPS, Step
-from lakehouse_dags.operators import RecordedStep, SubmittedRun, SubmittedStep
+from lakehouse_dags.operators import RecordedStep, SubmittedRun, SubmittedStep, task_defaults
 
 
 def step_task(source: SourceConfig, step: Step) -> SubmittedStep:
@@ -45,13 +43,6 @@ for source in load_sources(Settings.from_environment()):
         catchup=False,
         max_active_runs=1,
         tags={"ingest", source.connector},
-        default_args={
-            "owner": "lakehouse",
-            # One slot: backfill runs are not counted by max_active_runs.
-            "pool": f"ingest_{source.name}",
-            "weight_rule": "upstream",
-            "retries": 2,
-            "retry_delay": timedelta(seconds=30),
-        },
+        default_args=task_defaults(source),
     ):
         chain(*(step_task(source, step) for step in STEPS))

@@ -12,12 +12,10 @@ is published, run `ingest_<source>` first.
 
 from __future__ import annotations
 
-from datetime import timedelta
-
 from airflow.sdk import DAG, CronDataIntervalTimetable
 
 from lakehouse.config import Settings, load_sources
-from lakehouse_dags.operators import FullValidation
+from lakehouse_dags.operators import FullValidation, task_defaults
 
 for source in load_sources(Settings.from_environment()):
     with DAG(
@@ -29,12 +27,6 @@ for source in load_sources(Settings.from_environment()):
         catchup=False,
         max_active_runs=1,
         tags={"validate", source.connector},
-        default_args={
-            "owner": "lakehouse",
-            "pool": f"ingest_{source.name}",
-            "weight_rule": "upstream",
-            "retries": 2,
-            "retry_delay": timedelta(seconds=30),
-        },
+        default_args=task_defaults(source),
     ):
         FullValidation(source=source, step="validate")

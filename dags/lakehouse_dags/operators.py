@@ -11,7 +11,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
@@ -147,6 +147,18 @@ def literal(text: str) -> str:
     for opening in ("{{", "{%", "{#"):
         text = text.replace(opening, "\\u007b" + opening[1])
     return text
+
+
+def task_defaults(source: SourceConfig) -> dict[str, object]:
+    """What the submitted tasks of a source have in common, as a Dag's `default_args`."""
+    return {
+        "owner": "lakehouse",
+        # One slot: backfill runs are not counted by max_active_runs.
+        "pool": f"ingest_{source.name}",
+        "weight_rule": "upstream",
+        "retries": 2,
+        "retry_delay": timedelta(seconds=30),
+    }
 
 
 def run_try(source: str, context: Context, prefix: str = "") -> RunTry:

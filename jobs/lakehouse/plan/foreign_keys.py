@@ -14,7 +14,6 @@ from typing import TypeAlias
 from sqlglot import exp
 
 from lakehouse.connectors import Connector
-from lakehouse.names import TableIdentity
 from lakehouse.plan.incarnations import Parts
 from lakehouse.plan.records import SchemaVersionRow
 from lakehouse.plan.statements import parsed_statements
@@ -88,8 +87,8 @@ def foreign_keys(
 
 
 def _fold(row: SchemaVersionRow, connector: Connector, found: _Keys) -> None:
-    table = _parts(row.identity, connector)
-    was = _parts(row.previous, connector) if row.previous else table
+    table = row.source_table.parts(connector.name)
+    was = row.previous_table.parts(connector.name) if row.previous_table else table
     kept = found.pop(was, ())
     if _MOVING & set(row.change_kinds):
         for other, keys in found.items():
@@ -108,10 +107,6 @@ def _fold(row: SchemaVersionRow, connector: Connector, found: _Keys) -> None:
     found[table] = tuple(
         key for key in (*left, *said.added) if {name.lower() for name in key.columns} <= there
     )
-
-
-def _parts(identity: str, connector: Connector) -> Parts:
-    return TableIdentity.of(json.loads(identity)).parts(connector.name)
 
 
 def _renamed(columns: Iterable[str], renamed: dict[str, str]) -> tuple[str, ...]:

@@ -17,11 +17,12 @@ from lakehouse.spark.sql import in_partition, literal
 # Behind every digit, those of hexadecimal numbers too.
 _MARK, _END = "~", "|"
 _WIDTH = 6
+_NONE = "CAST(NULL AS string)"
 BARE_POSITION = "substring(position, length(log) + 1)"
 """An envelope's position in its own log."""
 
 
-def log_of(epochs: Sequence[Epoch], gtid: str, position: str) -> str:
+def log_of(epochs: Sequence[Epoch], gtid: str = _NONE, position: str = _NONE) -> str:
     """The text that puts what a message says behind all that older logs said.
 
     Args:
@@ -35,7 +36,7 @@ def log_of(epochs: Sequence[Epoch], gtid: str, position: str) -> str:
 def confirmed_log(epochs: Sequence[Epoch]) -> str:
     """The same where only logs count that a person has confirmed."""
     found = [(n, e) for n, e in enumerate(epochs, 1) if e.confirmed_ms is not None]
-    return _log(found, "CAST(NULL AS string)", "CAST(NULL AS string)")
+    return _log(found, _NONE, _NONE)
 
 
 def in_newer_log(envelopes: DataFrame, epochs: Sequence[Epoch]) -> DataFrame:

@@ -82,12 +82,13 @@ def _single(halves: DataFrame) -> DataFrame:
     """Fresh halves of changes that have not as many old keys as new ones."""
     counts = (f"count_if(op = {literal(op)})" for op in (DELETE, CREATE))
     uneven = halves.groupBy(*IDENTITY, "change").agg(F.expr(f"{' <> '.join(counts)} AS is_uneven"))
-    same = [F.col(f"h.{name}").eqNullSafe(F.col(f"u.{name}")) for name in (*IDENTITY, "change")]
-    return (
-        halves.where("is_fresh")
-        .alias("h")
-        .join(uneven.where("is_uneven").alias("u"), same, "left_semi")
-    )
+    return _of_same_changes(halves.where("is_fresh"), uneven.where("is_uneven"))
+
+
+def _of_same_changes(halves: DataFrame, others: DataFrame) -> DataFrame:
+    """The halves of those changes that the other rows name."""
+    same = [F.col(f"h.{name}").eqNullSafe(F.col(f"o.{name}")) for name in (*IDENTITY, "change")]
+    return halves.alias("h").join(others.alias("o"), same, "left_semi")
 
 
 def _newest(envelopes: DataFrame, since: Since, landed: LandedOffsets) -> dict[str, str]:
@@ -130,10 +131,8 @@ def _close(ends: dict[TopicPartition, int], halves: DataFrame) -> None:
         behind = any_of(
             f"{in_partition(place)} AND offset >= {end}" for place, end in sorted(ends.items())
         )
-        waiting = halves.where(f"is_fresh AND ({behind})").select(*IDENTITY, "change").distinct()
-        same = [F.col(f"h.{name}").eqNullSafe(F.col(f"w.{name}")) for name in waiting.columns]
-        others = halves.where("is_fresh").alias("h").join(waiting.alias("w"), same, "left_semi")
-        is_changed = _lower(ends, others)
+        fresh = halves.where("is_fresh")
+        is_changed = _lower(ends, _of_same_changes(fresh, fresh.where(behind)))
 
 
 def _findings(alone: DataFrame, ends: Mapping[TopicPartition, int]) -> tuple[str, ...]:

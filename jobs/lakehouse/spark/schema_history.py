@@ -16,7 +16,6 @@ from lakehouse.spark.epochs import log_of
 
 # A source has a record for each statement of its whole life.
 MAX_RECORDS = 50_000
-_NONE = "CAST(NULL AS string)"
 
 
 def read_history(
@@ -49,7 +48,7 @@ def read_history(
             "offset",
             F.col("key").isNotNull().alias("keyed"),
             F.when(F.is_valid_utf8(text), text).alias("document"),
-            F.expr(log_of(epochs, _NONE, _NONE)).alias("log"),
+            F.expr(log_of(epochs)).alias("log"),
         )
         .orderBy(F.col("offset").desc())
         .limit(MAX_RECORDS + 1)

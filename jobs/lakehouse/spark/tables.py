@@ -89,7 +89,7 @@ def create_branch(spark: SparkSession, table: str, branch: str, *, at: int | Non
         at: The snapshot to create it at instead.
     """
     name = quote_ident(branch)
-    where = f"{name}" if at is None else f"IF NOT EXISTS {name} AS OF VERSION {at}"
+    where = name if at is None else f"IF NOT EXISTS {name} AS OF VERSION {at}"
     spark.sql(f"ALTER TABLE {full_name(table)} CREATE BRANCH {where}")
 
 
