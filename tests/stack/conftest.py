@@ -43,7 +43,7 @@ class Stack:
 
     @property
     def kafka(self) -> KafkaReader:
-        return KafkaReader(self.state.kafka)
+        return KafkaReader(self.state.kafka, self.connect)
 
     @property
     def connect(self) -> ConnectApi:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from infra.clients import kafka_admin
+from infra.connect_api import ConnectApi, ConnectorStatus
 
 DEADLINE_S = 60
 
@@ -38,6 +39,7 @@ class Message:
 @dataclass(frozen=True)
 class KafkaReader:
     bootstrap_servers: str
+    connect: ConnectApi
 
     def read(self, topic: str) -> list[Message]:
         """Every message of a topic up to its end offsets of now; [] if there is no topic."""
@@ -82,7 +84,12 @@ class KafkaReader:
             found = self.read(topic)
             if is_enough(found):
                 return found
-            assert time.monotonic() < deadline, f"{topic} after {DEADLINE_S} s: {found[-5:]}"
+            assert time.monotonic() < deadline, (
+                f"{topic} after {DEADLINE_S} s: {found[-5:]}; connectors: {self._connectors()}"
+            )
+
+    def _connectors(self) -> list[ConnectorStatus]:
+        return [self.connect.status(name) for name in self.connect.connectors()]
 
     def await_key(
         self, topic: str, key: dict, is_enough: Callable[[Sequence[Message]], bool]
