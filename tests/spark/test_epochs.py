@@ -111,6 +111,34 @@ def test_a_topic_partition_that_lags_behind_a_failover_goes_on_in_the_old_log_fi
     assert runs.rows("items", *ROW[:3]) == [(1, "b", 1), (2, "b", 1)]
 
 
+def test_a_topic_partition_that_lags_behind_two_failovers_goes_on_in_each_log(runs: Runs):
+    server = MySql(runs.source.name, framed=False)
+    server.commit(*(create(key, "a", ITEMS) for key in (1, 2, 3)))
+    first = server.mark()
+    server.file = 30
+    server.commit(create(1, "a"))
+    server.commit(*(update(key, "b", ITEMS) for key in (1, 2, 3)))  # No other topic tells it.
+    server.fail_over(OTHER, file=20, number=10)
+    server.commit(update(1, "c", ITEMS))
+    server.commit(update(1, "c"))
+    server.commit(update(2, "c", ITEMS))  # Nor this one.
+    server.fail_over("5d1f6a0e-71ca-11e1-9e33-c80aa9429562:", file=10, number=20)
+    server.commit(update(1, "d", ITEMS))
+    server.commit(update(1, "d"))
+    every = server.messages
+    late = [m for m in every[first:] if "items" in str(m["topic"])]
+    server.messages = [message for message in every if message not in late]
+    runs.run(server)
+    assert runs.rows("orders", *ROW[:3]) == [(1, "d", 2)]
+
+    server.messages = every
+    outcomes = runs.run(server)
+    assert laws_hold(outcomes["apply"])
+    assert runs.rows("items", *ROW[:3]) == [(1, "d", 2), (2, "c", 1), (3, "b", 0)]
+    assert len(epochs(runs)) == 2
+    assert findings(outcomes) == []
+
+
 def test_without_gtids_nothing_but_a_finding_tells_a_new_log(spark, settings, tmp_path):
     runs = open_source(spark, settings, tmp_path, "manual", 'epoch = "manual"\n')
     server = MySql("manual", server="")

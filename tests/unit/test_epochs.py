@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
+
 from lakehouse.plan.epochs import (
     Epoch,
+    Fall,
     High,
     Top,
     epochs_from_json,
     epochs_to_json,
+    starts_by_falls,
     unrecorded,
 )
 from lakehouse.plan.offsets import LandedOffsets, TopicProgress
@@ -56,3 +60,22 @@ def test_a_log_is_confirmed_once():
     assert unrecorded((), [5, 7]) == (Epoch(confirmed_ms=5), Epoch(confirmed_ms=7))
     assert unrecorded((*EPOCHS, Epoch(confirmed_ms=5)), [5, 7]) == (Epoch(confirmed_ms=7),)
     assert unrecorded(EPOCHS, []) == ()
+
+
+@pytest.mark.parametrize(
+    ("falls", "first", "starts"),
+    [
+        ([], 1, {}),
+        ([Fall(5, 2)], 1, {2: 5}),
+        ([Fall(5, 1)], 1, {1: 5, 2: 5}),
+        ([Fall(5, 1), Fall(8, 2)], 1, {1: 5, 2: 8}),
+        # The last transactions of a log, which no other topic partition has, look like the newest.
+        ([Fall(5, 2), Fall(8, 2)], 1, {1: 5, 2: 8}),
+        ([Fall(5, 2), Fall(8, 2)], 2, {}),
+        ([Fall(5, 2), Fall(8, 2), Fall(9, 2)], 1, {}),
+    ],
+)
+def test_falls_of_a_late_topic_partition_tell_where_logs_begin(
+    falls: list[Fall], first: int, starts: dict[int, int]
+):
+    assert starts_by_falls(falls, first, newest=2) == starts

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -76,6 +76,44 @@ class Epoch:
     known: Gtids = field(default_factory=dict)
     reads: tuple[str, ...] = ()
     confirmed_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fall:
+    """Where, in a topic partition, an event stands below the one before it.
+
+    Attributes:
+        offset: Its offset.
+        newest: The number of the newest log that it can be of by the GTIDs from there on; 0 is the
+            first log of the source.
+    """
+
+    offset: int
+    newest: int
+
+
+def starts_by_falls(falls: Sequence[Fall], first: int, newest: int) -> dict[int, int]:
+    """Where logs begin in a topic partition that had shown nothing of them.
+
+    Args:
+        falls: In order of offset; each begins a log that is newer than the one before.
+        first: The number of the first log that the topic partition has shown nothing of.
+        newest: The number of the newest log.
+
+    Returns:
+        Number of a log → its first offset, of those from the first fall on. Empty where the logs
+        that are known do not explain every fall.
+    """
+    numbers: list[int] = []
+    for fall in reversed(falls):
+        numbers.append(min(fall.newest, numbers[-1] - 1 if numbers else newest))
+    if not numbers or numbers[-1] < first:
+        return {}
+    begun = list(zip(reversed(numbers), (fall.offset for fall in falls), strict=True))
+    return {
+        log: next((offset for number, offset in begun if number >= log), falls[-1].offset)
+        for log in range(numbers[-1], newest + 1)
+    }
 
 
 def epochs_to_json(epochs: Iterable[Epoch]) -> str:

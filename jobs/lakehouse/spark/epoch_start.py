@@ -158,7 +158,8 @@ def _known(rows: DataFrame, new: set[str]) -> Gtids:
 def _intervals(gtids: DataFrame) -> Gtids:
     """Closed intervals of each server without a GTID of the new log, ascending.
 
-    Of more than a bound, the gaps between the oldest are closed.
+    Numbers below the lowest that is known are of the old log, too. Of more intervals than a bound,
+    the gaps between the oldest are closed.
     """
     numbers = gtids.selectExpr(_SERVER, f"{number_of('gtid')} AS number", "is_known")
     islands = numbers.selectExpr(
@@ -167,7 +168,7 @@ def _intervals(gtids: DataFrame) -> Gtids:
     intervals = (
         islands.where("is_known")
         .groupBy("server", "island")
-        .agg(F.min("number").alias("low"), F.max("number").alias("high"))
+        .agg(F.expr("if(island = 0, 1, min(number)) AS low"), F.max("number").alias("high"))
     )
     newest = "row_number() OVER (PARTITION BY server ORDER BY high DESC)"
     ranked = intervals.selectExpr("*", f"least({newest}, {MOST_INTERVALS}) AS rank")

@@ -17,6 +17,7 @@ from lakehouse.spark.sql import in_partition, literal
 # Behind every digit, those of hexadecimal numbers too.
 _MARK, _END = "~", "|"
 _WIDTH = 6
+_LENGTH = len(_MARK) + _WIDTH + len(_END)
 _NONE = "CAST(NULL AS string)"
 BARE_POSITION = "substring(position, length(log) + 1)"
 """An envelope's position in its own log."""
@@ -39,22 +40,32 @@ def confirmed_log(epochs: Sequence[Epoch]) -> str:
     return _log(found, _NONE, _NONE)
 
 
-def in_newer_log(envelopes: DataFrame, epochs: Sequence[Epoch]) -> DataFrame:
-    """Envelopes that were parsed before the newest epoch was known, with that one too.
+def in_logs(envelopes: DataFrame, epochs: Sequence[Epoch]) -> DataFrame:
+    """Envelopes that were parsed before all of the epochs were known, with each of them.
 
     Args:
-        envelopes: In all epochs but the newest, which no person has confirmed.
+        envelopes: In earlier epochs; those that a person has confirmed stay as they are.
         epochs: Those of the source.
     """
-    is_of_it = f"({_is_of(epochs[-1], 'gtid', BARE_POSITION)})"
-    log = literal(_prefix(len(epochs)))
-    behind = f"concat({log}, {BARE_POSITION})"
-    return envelopes.withColumns(
-        {
-            "log": F.expr(f"if({is_of_it}, {log}, log)"),
-            "position": F.expr(f"if({is_of_it}, {behind}, position)"),
-        }
-    )
+    confirmed = max((n for n, e in enumerate(epochs, 1) if e.confirmed_ms is not None), default=0)
+    told = list(enumerate(epochs, 1))[confirmed:]
+    log = _log(told, "gtid", BARE_POSITION, "log" if confirmed else "''")
+    placed = envelopes.withColumns({"bare": F.expr(BARE_POSITION), "log": F.expr(log)})
+    return placed.withColumn("position", F.concat("log", "bare")).drop("bare")
+
+
+def number_of_log(epochs: Sequence[Epoch], gtid: str) -> str:
+    """The number of the newest log that a GTID may be of, whatever the offset; 0 is the first."""
+    cases = [
+        f"WHEN NOT {is_known(epoch.known, gtid)} THEN {number}"
+        for number, epoch in reversed(list(enumerate(epochs, 1)))
+    ]
+    return f"CASE {' '.join(cases)} ELSE 0 END" if cases else "0"
+
+
+def without_log(position: str) -> str:
+    """A position in its own log."""
+    return f"substring({position}, if(startswith({position}, {literal(_MARK)}), {_LENGTH + 1}, 1))"
 
 
 def log_in(position: str) -> str:
@@ -87,12 +98,14 @@ def number_of(gtid: str) -> str:
     return f"try_cast(regexp_extract({gtid}, r{literal(GTID)}, 2) AS bigint)"
 
 
-def _log(epochs: Sequence[tuple[int, Epoch]], gtid: str, position: str) -> str:
+def _log(
+    epochs: Sequence[tuple[int, Epoch]], gtid: str, position: str, otherwise: str = "''"
+) -> str:
     cases = [
         f"WHEN {_is_of(epoch, gtid, position)} THEN {literal(_prefix(number))}"
         for number, epoch in reversed(epochs)
     ]
-    return f"CASE {' '.join(cases)} ELSE '' END" if cases else "''"
+    return f"CASE {' '.join(cases)} ELSE {otherwise} END" if cases else otherwise
 
 
 def has_begun(starts: Mapping[tuple[str, int], int]) -> str:

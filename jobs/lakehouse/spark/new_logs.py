@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import pyspark.sql.functions as F
 from pyspark.sql import DataFrame, SparkSession
@@ -17,8 +18,9 @@ from lakehouse.config import SourceConfig
 from lakehouse.connectors import CONNECTORS
 from lakehouse.plan.offsets import LandedOffsets
 from lakehouse.spark.epoch_start import find_epoch
-from lakehouse.spark.epochs import in_newer_log, is_known, server_of
+from lakehouse.spark.epochs import in_logs, is_known, server_of
 from lakehouse.spark.lanes import in_lanes
+from lakehouse.spark.late_lanes import late_places, with_late_starts
 from lakehouse.spark.redelivery import repeated
 from lakehouse.spark.since import Since, earlier, earlier_of_same_keys
 from lakehouse.spark.sql import literal
@@ -61,10 +63,16 @@ def follow_logs(
             many times.
         named: Gives them the names of today, which follow from positions.
     """
+    if not CONNECTORS[source.connector].gtids:
+        return Followed(named(parsed), since)
+    if late := late_places(since.epochs, since.progress, landed):
+        lanes = in_lanes(named(parsed), source, since)
+        epochs = with_late_starts(since.epochs, late, lanes, partial(earlier, spark, source, since))
+        if epochs != since.epochs:
+            since = replace(since, epochs=epochs)
+            parsed = in_logs(parsed, epochs).localCheckpoint(eager=False)
     while True:
         envelopes = named(parsed)
-        if not CONNECTORS[source.connector].gtids:
-            return Followed(envelopes, since)
         lanes = in_lanes(envelopes, source, since)
         fallen = _fallen(spark, source, since, envelopes, lanes)
         if fallen is None:
@@ -76,7 +84,7 @@ def follow_logs(
         if epoch is None:
             return Followed(envelopes, since, _findings(fallen))
         since = replace(since, epochs=(*since.epochs, epoch))
-        parsed = in_newer_log(parsed, since.epochs).localCheckpoint(eager=False)
+        parsed = in_logs(parsed, since.epochs).localCheckpoint(eager=False)
 
 
 def _fallen(
