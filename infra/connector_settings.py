@@ -63,6 +63,7 @@ COMMON = (
 
 _BINLOG = (
     Setting("include.schema.changes", "true", "`check` judges the DDL of this topic."),
+    Setting("include.schema.comments", "true", "A change of a comment is told, too."),
     Setting(
         "time.precision.mode",
         "adaptive_time_microseconds",

@@ -83,8 +83,12 @@ _POSTGRESQL = {
     "nullability": altered("ALTER COLUMN qty SET NOT NULL", after=_NOT_NULL),
     "primary_key": altered("DROP CONSTRAINT {t}_pkey, ADD PRIMARY KEY (id, name)"),
     "character_set": altered('ALTER COLUMN name TYPE varchar(40) COLLATE "C"'),
+    # The connector reads a type once: of a value that is added to it nothing tells until a restart.
     "enum_values": LiveChange(
-        ("ALTER TYPE {t}_size ADD VALUE 'l'",),
+        (
+            "CREATE TYPE {t}_sizes AS ENUM ('s', 'm', 'l')",
+            "ALTER TABLE {t} ALTER COLUMN size TYPE {t}_sizes USING size::text::{t}_sizes",
+        ),
         before=(
             "CREATE TYPE {t}_size AS ENUM ('s', 'm')",
             "CREATE TABLE {t} (id int NOT NULL PRIMARY KEY, qty int, size {t}_size)",
