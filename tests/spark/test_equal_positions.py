@@ -13,6 +13,7 @@ from lakehouse.spark.tables import full_name
 from tests.support.debezium import Postgres, Row, Table, column
 from tests.support.runs import Runs, laws_hold
 
+PLACEHOLDER = "__debezium_unavailable_value"
 ORDERS = Table("orders", [column("id", "int32", optional=False), column("name", "string")])
 
 
@@ -43,7 +44,7 @@ def open_source(spark: SparkSession, settings: Settings, folder: Path, name: str
     return Runs(spark, settings, folder, parse_source(text, name))
 
 
-def name_of_first(runs: Runs) -> str:
+def name_of_first(runs: Runs) -> str | None:
     table = runs.spark.table(full_name(f"silver_{runs.source.name}.public__orders"))
     return table.where("id = 1").collect()[0]["name"]
 
@@ -87,3 +88,22 @@ def test_back_and_forth_inside_a_transaction_is_no_redelivery(
     source.transact(update("b"), update("c"), update("b"))
     runs.run(source)
     assert name_of_first(runs) == "b"
+
+
+def test_a_large_value_that_moves_is_that_of_the_row_which_had_the_key_last(
+    spark: SparkSession, settings: Settings, tmp_path: Path
+) -> None:
+    runs = open_source(spark, settings, tmp_path, "equalmoves")
+    source = MariaDb("equalmoves")
+    source.snapshot(ORDERS, [{"id": 2, "name": "large"}])
+    source.position = 200
+    runs.run(source)
+    another = {"id": 2, "name": None}
+    source.transact(
+        (ORDERS, "d", {"id": 2, "name": "large"}, None),
+        (ORDERS, "c", None, another),
+        (ORDERS, "u", another, {"id": 1, "name": PLACEHOLDER}),
+    )
+    outcomes = runs.run(source)
+    assert laws_hold(outcomes["apply"])
+    assert name_of_first(runs) is None

@@ -79,7 +79,7 @@ def _from_old_key(rows: DataFrame, lacking: list[str]) -> DataFrame:
     pairs = _pairs(rows)
     images = rows.where((F.col("op") != DELETE) & (F.col("verdict") == NEW)).select(
         F.col("row_key").alias("old_key"),
-        F.col("position").alias("before"),
+        F.struct("position", "offset").alias("before"),
         F.struct("image", "unavailable").alias("earlier"),
     )
     is_earlier = F.col("before") < F.col("at")
@@ -106,13 +106,14 @@ def _pairs(rows: DataFrame) -> DataFrame:
 
     Returns:
         `topic, partition, offset` of the create event, `old_key`, `at` (the delete event's
-        position) and `old_stored` (what silver has under the old key).
+        position and offset: a position may be that of all events of a commit) and `old_stored`
+        (what silver has under the old key).
     """
     deletes = (
         rows.where((F.col("op") == DELETE) & (F.col("verdict") == NEW))
         .groupBy(F.col("row_key").alias("old_key"), "change", F.col("total_order").alias("gone"))
         .agg(
-            F.min("position").alias("at"),
+            F.min(F.struct("position", "offset")).alias("at"),
             F.first(F.when(F.col("live"), F.col("stored_image"))).alias("old_stored"),
         )
     )
