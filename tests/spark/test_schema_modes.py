@@ -28,7 +28,9 @@ EXPECTED = {
 def test_what_fits_is_applied_and_what_does_not_is_quarantined(spark, settings, tmp_path, mode):
     name = f"mode_{mode}"
     text = f'connector = "postgresql"\ntopic_prefix = "{name}"\n'
-    text += f'[schema_changes]\nmode = "{mode}"\n'
+    # The source's mode, or where that says something else the table's own.
+    by_table = '[schema_changes]\nmode = "fail"\n[tables."public.orders"]\nschema_changes.mode = '
+    text += f'{by_table}"{mode}"\n' if mode == "ignore" else f'[schema_changes]\nmode = "{mode}"\n'
     runs = Runs(spark, settings, tmp_path, parse_source(text, name))
     connector, orders = Postgres(name), Table("orders", [])
     orders.columns = [ID, QTY, column("old", "string"), column("big", "int32")]

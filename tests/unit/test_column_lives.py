@@ -11,7 +11,7 @@ from lakehouse.plan.following import follow_renames
 from lakehouse.plan.incarnations import Incarnations
 from lakehouse.plan.records import HOLD
 from lakehouse.plan.renames import Renames
-from lakehouse.quality.column_lives import column_renames, turns
+from lakehouse.quality.column_lives import column_renames, every_table, turns
 from lakehouse.quality.version_rows import ddl_rows
 from tests.unit.test_quality_ddl import ID, NAME, SHOP, change, column, event
 
@@ -29,7 +29,7 @@ def rows(*steps: tuple[str, tuple]):
 
 
 def pairs(*steps, follows: bool = True) -> list[tuple[str, str]]:
-    found = column_renames(rows(*steps), "mysql", follows=follows).get(PARTS, ())
+    found = column_renames(rows(*steps), "mysql", lambda _: follows).get(PARTS, ())
     return [(rename.was, rename.name) for rename in found]
 
 
@@ -69,7 +69,7 @@ def test_a_swap_in_one_statement_and_in_three_ends_the_same():
         ("ALTER TABLE orders RENAME COLUMN x TO age", swapped),
     ]
     for steps in ([start, at_once], [start, *by_steps]):
-        renames = Renames(column_renames(rows(*steps), "mysql", follows=True)[PARTS])
+        renames = Renames(column_renames(rows(*steps), "mysql", every_table)[PARTS])
         stored = ("id", "name", "age")
         assert renames.stored_names(stored, "0000000009", stored) == {
             "id": "id",
@@ -100,7 +100,7 @@ def test_a_table_that_is_created_again_begins_anew():
         ],
         (),
     )
-    assert column_renames(told, "mysql", follows=True) == {}
+    assert column_renames(told, "mysql", every_table) == {}
 
 
 BACK = ("ALTER TABLE orders RENAME COLUMN title TO name", (ID, NAME))
@@ -135,7 +135,7 @@ def test_what_is_said_of_a_column_holds_for_each_of_its_name():
         '[tables."shop.orders"]\ncolumns.name = { mask = "redact" }\n',
         "shop",
     )
-    renamed = column_renames(rows(START, DROP, ADD), "mysql", follows=True)
+    renamed = column_renames(rows(START, DROP, ADD), "mysql", every_table)
     columns = follow_renames(source, renamed, Incarnations()).tables["shop.orders"].columns
     assert set(columns) == {"name", "name__dropped_1", "name__coming"}
     assert {options.mask for options in columns.values()} == {"redact"}

@@ -138,6 +138,27 @@ def test_a_source_travels_as_json_without_change(text):
     assert SourceConfig.model_validate_json(found.model_dump_json()) == found
 
 
+def test_a_table_may_have_a_mode_and_approvals_of_its_own():
+    found = source("""
+[schema_changes]
+mode = "lenient"
+require_approval = ["primary_key"]
+resnapshot = true
+[tables."public.orders"]
+schema_changes.mode = "fail"
+[tables."public.lines"]
+schema_changes.require_approval = []
+""")
+
+    def policy(table: str) -> tuple[str, tuple[str, ...], bool]:
+        changes = found.schema_changes_of(TableIdentity("app", "public", table))
+        return changes.mode, changes.require_approval, changes.resnapshot
+
+    assert policy("orders") == ("fail", ("primary_key",), True)
+    assert policy("lines") == ("lenient", (), True)
+    assert policy("others") == ("lenient", ("primary_key",), True)
+
+
 def test_a_table_is_found_whatever_database_its_event_names():
     found = source('[tables."public.orders"]\nhistory = true')
     assert found.table_options(TableIdentity("db1", "public", "orders")).history

@@ -7,7 +7,7 @@ import pytest
 from lakehouse.config import parse_source
 from lakehouse.names import TableIdentity
 from lakehouse.plan.renames import Rename
-from lakehouse.quality.column_lives import column_renames
+from lakehouse.quality.column_lives import column_renames, every_table
 from lakehouse.quality.ddl import SchemaEvent, without_copies
 from lakehouse.quality.version_rows import ddl_rows
 from tests.support.schema_events import change, column, event
@@ -85,7 +85,7 @@ def test_a_rename_is_one_change_and_no_column_goes_or_comes() -> None:
     assert kinds(CREATED, renamed)[1] == ("rename_column",)
     assert kinds(CREATED, changed)[1] == ("rename_column", "widen_type")
     rows = ddl_rows(SHOP, "run", (CREATED, renamed), ())
-    assert column_renames(rows, "mysql", follows=True) == {
+    assert column_renames(rows, "mysql", every_table) == {
         ("shop", "orders"): (Rename("0000000002", "NAME", "title"),)
     }
 

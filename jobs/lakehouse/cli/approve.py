@@ -12,6 +12,7 @@ from lakehouse.cli.report import open_ledger
 from lakehouse.cli.steps import Source
 from lakehouse.config import Settings, load_source
 from lakehouse.errors import ConfigError
+from lakehouse.names import parse_table
 from lakehouse.plan.records import HOLD, SCHEMA_VERSIONS
 from lakehouse.quality.decisions import Decision, Pair, decide
 
@@ -59,7 +60,8 @@ def _approve(
         is_approved=not reject,
         renames=tuple(_pair(text) for text in rename or ()),
     )
-    rows = decide(ledger.schema_versions(source), config.connector, config.schema_changes, decision)
+    policy = config.schema_changes_of(parse_table(table, config.connector))
+    rows = decide(ledger.schema_versions(source), config.connector, policy, decision)
     ledger.append(SCHEMA_VERSIONS, rows)
     for row in rows:
         typer.echo(f"{table}: {', '.join(row.change_kinds)}: {row.reason}")

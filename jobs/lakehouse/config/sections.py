@@ -148,6 +148,18 @@ class ColumnConfig(Section):
     type: ColumnType | None = None
 
 
+class TableSchemaChangesConfig(Section):
+    """What happens to one table where that differs from the source's other tables."""
+
+    mode: Annotated[
+        SchemaMode | None,
+        Field(description="one of evolve, try_evolve, lenient, ignore, fail"),
+    ] = None
+    require_approval: Annotated[
+        tuple[ChangeKind, ...] | None, Field(description="a list of change kinds")
+    ] = None
+
+
 class TableConfig(Section):
     """What differs for one table."""
 
@@ -158,6 +170,10 @@ class TableConfig(Section):
     drop_column: Annotated[
         Literal["keep", "drop"] | None, Field(description='"keep" or "drop"')
     ] = None
+    schema_changes: Annotated[
+        TableSchemaChangesConfig,
+        Field(description='a table such as { mode = "fail" }'),
+    ] = TableSchemaChangesConfig()
     columns: Annotated[
         Mapping[str, ColumnConfig],
         Field(description='a table of column = { mask = "drop" } or { type = "…" }'),

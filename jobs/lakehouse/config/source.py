@@ -98,6 +98,15 @@ class SourceConfig(Section):
                 return options
         return TableConfig()
 
+    def configured_tables(self) -> tuple[TableIdentity, ...]:
+        """The tables that the file says something about."""
+        return tuple(parse_table(text, self.connector) for text in self.tables)
+
+    def schema_changes_of(self, identity: TableIdentity) -> SchemaChangesConfig:
+        """What happens when a table's schema changes."""
+        own = self.table_options(identity).schema_changes
+        return self.schema_changes.model_copy(update=own.model_dump(exclude_none=True))
+
     def is_control_table(self, identity: TableIdentity) -> bool:
         """Whether the table is landed and counted but never becomes silver."""
         parts = identity.parts(self.connector)

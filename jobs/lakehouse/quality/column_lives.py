@@ -8,24 +8,32 @@ dropped column stays in silver; when its name is used again, the old one becomes
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from lakehouse.plan.incarnations import Parts
 from lakehouse.plan.records import HOLD, SchemaVersionRow
 from lakehouse.plan.renames import Rename, in_turn
 
+Follows: TypeAlias = Callable[[Parts], bool]
+
+
+def every_table(_: Parts) -> bool:
+    """That silver's columns are renamed with the source's, whatever the table."""
+    return True
+
 
 def column_renames(
-    rows: Iterable[SchemaVersionRow], connector: str, *, follows: bool
+    rows: Iterable[SchemaVersionRow], connector: str, follows: Follows
 ) -> dict[Parts, tuple[Rename, ...]]:
     """The parts of a table's name → what becomes of the names of its columns, by position.
 
     Args:
         rows: Of `quality.schema_versions`, oldest first.
         connector: Of the source.
-        follows: Whether silver renames a column with its source; else the old one counts as
-            dropped, and the new one as added.
+        follows: Whether silver renames a table's columns with its source; else the old one counts
+            as dropped, and the new one as added.
     """
     tables: dict[str, _Table] = {}
     found: dict[Parts, list[Rename]] = {}
@@ -34,7 +42,7 @@ def column_renames(
             tables[row.identity] = tables.pop(row.previous, _Table())
         table = tables.setdefault(row.identity, _Table())
         parts = row.source_table.parts(connector)
-        found.setdefault(parts, []).extend(table.follow(row, follows=follows))
+        found.setdefault(parts, []).extend(table.follow(row, follows=follows(parts)))
     return {parts: _in_order(mine) for parts, mine in found.items() if mine}
 
 

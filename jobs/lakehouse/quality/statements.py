@@ -14,7 +14,7 @@ from lakehouse.plan.following import follow_renames
 from lakehouse.plan.incarnations import End, Incarnations, Parts
 from lakehouse.plan.records import HOLD, POLICY, SchemaVersionRow
 from lakehouse.plan.renames import Rename
-from lakehouse.quality.column_lives import column_renames, placed, turns
+from lakehouse.quality.column_lives import Follows, column_renames, every_table, placed, turns
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class Told:
 def as_renamed(source: SourceConfig, rows: Sequence[SchemaVersionRow]) -> SourceConfig:
     """The TOML file as if it named what there is after the source's statements."""
     lives = incarnations(rows, source.connector)
-    renamed = column_renames(rows, source.connector, follows=True)
+    renamed = column_renames(rows, source.connector, every_table)
     return follow_renames(source, renamed, lives)
 
 
@@ -111,12 +111,12 @@ def told(
         life = lives.at(row.source_table.parts(connector), row.position)
         statement = Statement(row.position, row.change_kinds, row.verdict, row.decision)
         found.setdefault(life, []).append(statement)
-    renamed = renames(rows, connector, lives, follows=True)
+    renamed = renames(rows, connector, lives, every_table)
     return {life: Told(tuple(mine), renamed.get(life, ())) for life, mine in found.items()}
 
 
 def renames(
-    rows: Iterable[SchemaVersionRow], connector: str, lives: Incarnations, *, follows: bool
+    rows: Iterable[SchemaVersionRow], connector: str, lives: Incarnations, follows: Follows
 ) -> dict[tuple[Parts, int], tuple[Rename, ...]]:
     """Table of today and incarnation → what becomes of its columns' names, by position.
 
@@ -124,10 +124,10 @@ def renames(
         rows: Oldest first.
         connector: Of the source.
         lives: What happened to whole tables.
-        follows: Whether silver renames a column with its source.
+        follows: Whether silver renames a table's columns with its source.
     """
     found: dict[tuple[Parts, int], list[Rename]] = {}
-    for parts, mine in column_renames(rows, connector, follows=follows).items():
+    for parts, mine in column_renames(rows, connector, follows).items():
         for rename in mine:
             found.setdefault(lives.at(parts, rename.position), []).append(rename)
     return {

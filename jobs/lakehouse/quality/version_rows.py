@@ -121,7 +121,9 @@ def ddl_rows(
             if kinds:
                 # A source snapshot tells what is there already.
                 is_first = kinds == ("create_table",) or event.message.is_snapshot
-                verdict, reason = judge_statement(kinds, source.schema_changes, is_first=is_first)
+                verdict, reason = judge_statement(
+                    kinds, source.schema_changes_of(change.identity), is_first=is_first
+                )
                 row = replace(row, change_kinds=kinds, previous=previous)
                 rows.append(replace(row, verdict=verdict, reason=reason))
     return tuple(rows)

@@ -103,7 +103,7 @@ def _read(context: StepContext) -> LandedSchemas:
         table: judge_versions(
             mine,
             by_table.get(table, ()),
-            source.schema_changes,
+            source.schema_changes_of(table),
             by_statement.get((table.parts(connector.name), table.incarnation)),
         )
         for table, mine in versions.items()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from lakehouse.config import mask_secret
+from lakehouse.config import SourceConfig, mask_secret
 from lakehouse.names import TableIdentity
 from lakehouse.plan.batch import (
     TableFacts,
@@ -32,6 +32,7 @@ from lakehouse.plan.sweeps import sweep_rule
 from lakehouse.plan.table_names import TableNames, table_names
 from lakehouse.plan.tables import SweepRule, TablePlan
 from lakehouse.plan.told_defaults import columns_since, with_told_defaults
+from lakehouse.quality.column_lives import Follows
 from lakehouse.quality.statements import additions, renames
 from lakehouse.quality.versions import holds, keeping
 from lakehouse.spark import silver
@@ -73,12 +74,7 @@ def table_plans(
     source, lives = work.context.source, work.since.incarnations
     published = published_names(work.cut)
     known = _Known(
-        renames(
-            recorded,
-            source.connector,
-            lives,
-            follows=source.schema_changes.mode in RENAMING,
-        ),
+        renames(recorded, source.connector, lives, _renaming(source)),
         {lives.today(t, source.connector): why for t, why in holds(recorded).items()},
         frozenset(lives.today(t, source.connector) for t in keeping(recorded)),
         work.cut,
@@ -119,7 +115,7 @@ def _plan(
         renames=Renames(followed, stored.renamed),
     )
     options = source.table_options(identity)
-    mode = source.schema_changes.mode
+    mode = source.schema_changes_of(identity).mode
     rules = TableRules(
         options.key,
         work.connector.key_changes_in_place,
@@ -143,6 +139,16 @@ def _plan(
     plan = replace(plan, notes=(*plan.notes, *mixed, *missed))
     sweep = _sweep(work, plan) if plan.read_again else plan.sweep
     return replace(plan, sweep=sweep, held=held_of(known.cut).get(identifier, 0))
+
+
+def _renaming(source: SourceConfig) -> Follows:
+    """Whether a table's columns are renamed with the source's, by the parts of its name."""
+    differing = {
+        identity.parts(source.connector): source.schema_changes_of(identity).mode in RENAMING
+        for identity in source.configured_tables()
+    }
+    default = source.schema_changes.mode in RENAMING
+    return lambda parts: differing.get(parts, default)
 
 
 def _missed(rename: Rename) -> str:
