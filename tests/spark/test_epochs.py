@@ -139,6 +139,34 @@ def test_a_topic_partition_that_lags_behind_two_failovers_goes_on_in_each_log(ru
     assert findings(outcomes) == []
 
 
+@pytest.mark.parametrize("framed", [True, False])
+def test_an_incremental_snapshot_alone_shows_the_log_of_a_server_that_is_new(
+    spark, settings, tmp_path, *, framed: bool
+):
+    runs = open_source(spark, settings, tmp_path, f"increments_{int(framed)}")
+    server = MySql(runs.source.name, framed=framed)
+    server.commit(create(1, "a"), create(2, "a"))
+    behind = server.position
+    server.commit(update(1, "b"))
+    server.commit(create(1, "a", ITEMS))
+    # The connector was restarted, and reads at a transaction that these rows' topic never had.
+    newest, server.position, server.number = server.position, behind, 1
+    server.read_increment(ITEMS, {"id": 1, "name": "a"}, {"id": 2, "name": "b"})
+    server.position, server.number = newest, 3
+    assert findings(runs.run(server)) == []
+    assert epochs(runs) == ()
+
+    server.fail_over(OTHER, file=2, number=1)
+    server.read_increment(ORDERS, {"id": 2, "name": "c"})
+    assert findings(runs.run(server)) == []
+    assert len(epochs(runs)) == 1
+    server.commit(update(1, "d"))
+    assert findings(runs.run(server)) == []
+    assert runs.rows("orders", *ROW[:3]) == [(1, "d", 1), (2, "c", 1)]
+    assert runs.rows("items", *ROW[:3]) == [(1, "a", 0), (2, "b", 0)]
+    assert len(epochs(runs)) == 1
+
+
 def test_without_gtids_nothing_but_a_finding_tells_a_new_log(spark, settings, tmp_path):
     runs = open_source(spark, settings, tmp_path, "manual", 'epoch = "manual"\n')
     server = MySql("manual", server="")

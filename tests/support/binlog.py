@@ -71,6 +71,12 @@ class MySql(Postgres):
         for row in rows:
             self._send(table, "r", None, row, self._source(table, "true", []), None)
 
+    def read_increment(self, table: Table, *rows: Row) -> None:
+        """A chunk of an incremental snapshot behind the newest transaction."""
+        self.gtid = f"{self.server}{self.number}"
+        for row in rows:
+            self._send(table, "r", None, row, self._source(table, "incremental", []), None)
+
     def define(self, table: Table, kind: str, clause: str = "", comment: str = "") -> None:
         """A statement that creates, alters or drops a table, a transaction of its own."""
         self.number += 1

@@ -15,7 +15,7 @@ from lakehouse.config.sections import SchemaChangesConfig
 from lakehouse.errors import ConfigError
 from lakehouse.plan.records import EVOLVE, HOLD, KEEP, SCHEMA_VERSIONS, SchemaVersionRow
 from lakehouse.plan.renames import Renames
-from lakehouse.quality.column_lives import column_renames
+from lakehouse.quality.column_lives import column_renames, every_table
 from lakehouse.quality.decisions import Decision, decide
 from lakehouse.quality.judging import judge_versions
 from lakehouse.quality.version_rows import ddl_rows
@@ -105,7 +105,7 @@ def test_a_person_may_say_that_a_column_was_renamed():
 
     assert (row.verdict, row.change_kinds) == (EVOLVE, ("rename_column", "widen_type"))
     assert holds([*rows, row]) == {}
-    (rename,) = column_renames([*rows, row], "postgresql", follows=True)["public", "orders"]
+    (rename,) = column_renames([*rows, row], "postgresql", every_table)["public", "orders"]
     stored = Renames((rename,)).stored_names(("id", "amount"), rename.position, ("id", "qty"))
     assert stored == {"id": "id", "amount": "qty"}
     (again,) = judge_versions((RENAMED,), [*rows, row], CAREFUL)

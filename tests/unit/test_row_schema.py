@@ -91,7 +91,7 @@ def test_a_timestamp_has_a_zone_where_the_source_gives_it_one():
     )
     # What a batch happens to hold decides nothing.
     for proven in ("VOID", "BIGINT", "STRING"):
-        found = proven_schema({"x": proven}, POSTGRESQL, {"x": "timestamp"})
+        found = proven_schema({"x": proven}, POSTGRESQL, {"x": "timestamp"}, {})
         assert types(found) == {"x": "micros timestamp_ntz"}
 
 
@@ -170,7 +170,7 @@ def test_json_proves_the_types_of_schemaless_messages():
         "g": "OBJECT<x: BIGINT>",
         "h": "VARIANT",
     }
-    assert types(proven_schema(proven, POSTGRESQL, {})) == {
+    assert types(proven_schema(proven, POSTGRESQL, {}, {})) == {
         "a": "cast bigint",
         "b": "cast double",
         "c": "cast double",
@@ -184,7 +184,7 @@ def test_json_proves_the_types_of_schemaless_messages():
 def test_a_declared_decimal_of_schemaless_messages_is_sent_as_bytes_or_as_a_number():
     declared = {"a": "decimal(12,4)", "b": "decimal(12,4)", "c": "decimal(40,2)"}
     proven = {"a": "STRING", "b": "DECIMAL(5,1)", "c": "VOID"}
-    assert types(proven_schema(proven, POSTGRESQL, declared)) == {
+    assert types(proven_schema(proven, POSTGRESQL, declared, {})) == {
         "a": "decimal decimal(12,4)",
         "b": "cast decimal(12,4)",
         "c": "decimal string",

@@ -114,6 +114,8 @@ def _declared_type(
     if declared.family is Family.FLOAT and column.wire in ("double", "float64"):
         return sent
     sendable, kind = _made_of(declared, connector)
+    if sent.spark == kind.spark:
+        return sent
     # What is sent can be kept as it is, whatever it stands for.
     plain = PRIMITIVES.get(column.wire, sent) if kind in (TEXT, INT, LONG) else sent
     return kind if {sent.spark, plain.spark} & sendable else None

@@ -36,6 +36,7 @@ class Group:
         last_delete: Offset of the last of them; None for none.
         tombstones: How many are tombstones.
         large: How many have a value of half the size that can be applied, or more.
+        bare: How many carry no schema.
     """
 
     topic: str
@@ -67,6 +68,7 @@ class Group:
     last_delete: int | None = None
     tombstones: int = 0
     large: int = 0
+    bare: int = 0
 
 
 def topic_metrics(groups: Iterable[Group], landed: LandedOffsets) -> dict[str, dict[str, int]]:

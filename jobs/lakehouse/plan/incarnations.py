@@ -45,6 +45,21 @@ class Life:
 
 
 @dataclass(frozen=True, slots=True)
+class ToldTypes:
+    """The types of a table's columns from a statement on.
+
+    Attributes:
+        position: Of the statement.
+        types: Column → type as the source names it; those that no rule knows are left out.
+        is_turn: Whether a column has another type than before.
+    """
+
+    position: str
+    types: Mapping[str, str]
+    is_turn: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Incarnations:
     """What the source's statements did to whole tables, by the parts of a table's name.
 
@@ -53,11 +68,13 @@ class Incarnations:
             which do not count.
         creates: Positions of CREATE statements, ascending.
         turns: Positions behind which its schemas are other versions, ascending.
+        types: What statements told of its columns since it was created, ascending by position.
     """
 
     ends: Mapping[Parts, tuple[End, ...]] = field(default_factory=dict)
     creates: Mapping[Parts, tuple[str, ...]] = field(default_factory=dict)
     turns: Mapping[Parts, tuple[str, ...]] = field(default_factory=dict)
+    types: Mapping[Parts, tuple[ToldTypes, ...]] = field(default_factory=dict)
 
     def created(self, parts: Parts) -> int:
         """The incarnation that the newest CREATE statement began."""
@@ -74,6 +91,26 @@ class Incarnations:
         parts, incarnation = self._today(table.parts(connector), table.incarnation)
         names = dict(zip(CONNECTORS[connector].identity_parts, parts, strict=True))
         return replace(table, incarnation=incarnation, **names)
+
+    def types_at(
+        self, table: TableIdentity, connector: str, position: str | None
+    ) -> Mapping[str, str]:
+        """The types of a table's columns as statements told them; empty where none did.
+
+        Args:
+            table: Of today.
+            connector: Of the source.
+            position: Of an event; None for one that has none.
+        """
+        mine = (table.parts(connector), table.incarnation)
+        found = [
+            told
+            for parts, each in self.types.items()
+            for told in each
+            if self.at(parts, told.position) == mine
+            and (position is None or told.position <= position)
+        ]
+        return max(found, key=lambda told: told.position).types if found else {}
 
     def lives(self) -> Iterator[Life]:
         """All lives of names that were dropped or renamed."""

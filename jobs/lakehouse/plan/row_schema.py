@@ -59,7 +59,10 @@ def read_schema(schema: Schema, connector: Connector, declared: Mapping[str, str
 
 
 def proven_schema(
-    proven: Mapping[str, str], connector: Connector, declared: Mapping[str, str]
+    proven: Mapping[str, str],
+    connector: Connector,
+    declared: Mapping[str, str],
+    told: Mapping[str, str],
 ) -> RowSchema:
     """The columns that schema-less messages prove.
 
@@ -67,16 +70,30 @@ def proven_schema(
         proven: Column → what `schema_of_variant_agg` says of its values.
         connector: Its rules for types.
         declared: Column → type of the source, from the TOML file.
+        told: The same from the source's statements; the TOML file comes first.
     """
     kinds = {name: kind.partition("(")[0] for name, kind in proven.items()}
     columns = (
         Column(name, value_type({"type": _PROVEN.get(kind, "string")}), True, wire=PROVEN)
         for name, kind in kinds.items()
-        if kind != "VOID" or name in declared
+        if kind != "VOID" or name in declared or name in told
     )
     try:
         return RowSchema(
-            tuple(declare(column, declared, connector, text_is=Kind.DECIMAL) for column in columns)
+            tuple(
+                declare(column, declared, connector, text_is=Kind.DECIMAL)
+                if column.name in declared
+                else _as_told(column, told, connector)
+                for column in columns
+            )
         )
     except ValueError as error:
         return RowSchema(problem=str(error))
+
+
+def _as_told(column: Column, told: Mapping[str, str], connector: Connector) -> Column:
+    """The column as its source defines it; what its values prove where they are sent otherwise."""
+    try:
+        return declare(column, told, connector, text_is=Kind.DECIMAL)
+    except ValueError:
+        return column

@@ -15,6 +15,7 @@ from lakehouse.plan.incarnations import End, Incarnations, Parts
 from lakehouse.plan.records import HOLD, POLICY, SchemaVersionRow
 from lakehouse.plan.renames import Rename
 from lakehouse.quality.column_lives import Follows, column_renames, every_table, placed, turns
+from lakehouse.quality.column_types import told_types
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +94,7 @@ def incarnations(rows: Sequence[SchemaVersionRow], connector: str) -> Incarnatio
         {parts: tuple(mine[at] for at in sorted(mine)) for parts, mine in ends.items()},
         {parts: tuple(sorted(mine)) for parts, mine in creates.items()},
         turns(rows, connector),
+        told_types(rows, connector),
     )
 
 

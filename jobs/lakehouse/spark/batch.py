@@ -113,7 +113,9 @@ def open_batch(
         envelopes=inside,
         all_groups=groups,
         groups=final,
-        schemas=load_schemas(messages, inside, table_groups(final, source), source),
+        schemas=load_schemas(
+            messages, inside, table_groups(final, source), source, since.incarnations
+        ),
         landed=landed,
         end=end,
         transactions=cut,

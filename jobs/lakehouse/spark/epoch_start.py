@@ -17,7 +17,7 @@ from lakehouse.envelope import INCREMENTAL, READ
 from lakehouse.plan.epochs import MOST_INTERVALS, MOST_READS, Epoch, Gtids, Interval
 from lakehouse.plan.offsets import LandedOffsets
 from lakehouse.spark.epochs import BARE_POSITION, has_begun, is_known, number_of, server_of
-from lakehouse.spark.lanes import EACH_LANE, IS_STREAMED, SOURCE_LANE
+from lakehouse.spark.lanes import EACH_LANE, IS_INCREMENT, IS_STREAMED, SOURCE_LANE
 from lakehouse.spark.sql import any_of, in_partition, literal
 
 _HAS_GTID = f"{number_of('gtid')} IS NOT NULL"
@@ -42,11 +42,13 @@ def find_epoch(
         history: The envelopes before the batch; read only when something fell.
         landed: How far bronze goes.
     """
-    events = lanes.where(f"streams AND {_HAS_GTID}").selectExpr("*", _SERVER)
-    candidates = fallen.where(f"streams AND {_HAS_GTID}").selectExpr("*", _SERVER)
+    shows = f"(streams OR increments) AND {_HAS_GTID}"
+    events = lanes.where(shows).selectExpr("*", _SERVER)
+    candidates = fallen.where(shows).selectExpr("*", _SERVER)
     if candidates.isEmpty():
         return None
-    seen = history.where(f"{IS_STREAMED} AND {_HAS_GTID}").select("topic", "partition", "gtid")
+    shown = f"(({IS_STREAMED}) OR ({IS_INCREMENT})) AND {_HAS_GTID}"
+    seen = history.where(shown).select("topic", "partition", "gtid")
     older = seen.distinct().selectExpr(f"{EACH_LANE} AS lane", "gtid", _SERVER)
     older = older.localCheckpoint(eager=False)
     firsts = _firsts(events, candidates, older)
@@ -64,7 +66,11 @@ def find_epoch(
 
 
 def _firsts(events: DataFrame, candidates: DataFrame, older: DataFrame) -> Sequence[Row]:
-    """The first event of the new log in each lane that shows one: `lane, at, gtid`."""
+    """The first event of the new log in each lane that shows one: `lane, at, gtid`.
+
+    An incremental snapshot goes on behind a restart, maybe at a GTID that its lane never had: it
+    tells a new log by nothing but a server that none has had.
+    """
     placed = events.select("lane", "gtid", "server", "at").unionByName(
         older.selectExpr("lane", "gtid", "server", "-1L AS at")
     )
@@ -73,8 +79,8 @@ def _firsts(events: DataFrame, candidates: DataFrame, older: DataFrame) -> Seque
     had = older.select("server").distinct().withColumn("had", F.lit(True))
     known = candidates.join(gtids, ["lane", "gtid"], "inner")
     known = known.join(servers, ["lane", "server"], "inner").join(had, "server", "left")
-    is_below = "position < top.position AND (gtid_at = at OR gtid = top.gtid)"
-    is_new = "had IS NULL AND server_at = at AND position < read"
+    is_below = "streams AND position < top.position AND (gtid_at = at OR gtid = top.gtid)"
+    is_new = "had IS NULL AND server_at = at AND position < greatest(top.position, read)"
     new = known.where(f"({is_below}) OR ({is_new})").groupBy("lane")
     return new.agg(F.min_by("gtid", "at").alias("gtid"), F.min("at").alias("at")).collect()
 

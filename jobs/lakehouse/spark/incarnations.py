@@ -23,6 +23,11 @@ def with_incarnations(
 ) -> DataFrame:
     """Tell the events of a table from those of another one that had its name before."""
     envelopes = _with_turns(envelopes, connector, incarnations.turns)
+    retyped = {
+        parts: [told.position for told in mine if told.is_turn]
+        for parts, mine in incarnations.types.items()
+    }
+    envelopes = _with_turns(envelopes, connector, retyped, "NOT has_schema")
     lives = list(incarnations.lives())
     if not lives:
         return envelopes
@@ -43,11 +48,17 @@ def _cases(conditions: list[str], values: list[str], otherwise: str) -> str:
 
 
 def _with_turns(
-    envelopes: DataFrame, connector: Connector, turns: Mapping[Parts, Sequence[str]]
+    envelopes: DataFrame,
+    connector: Connector,
+    turns: Mapping[Parts, Sequence[str]],
+    where: str = "true",
 ) -> DataFrame:
-    """Tell a schema that came back from what it was before: each has a fingerprint of its own."""
+    """Tell a schema that came back from what it was before: each has a fingerprint of its own.
+
+    So has what a statement makes of a table whose messages carry no schema.
+    """
     cases = " ".join(
-        f"WHEN {all_of((*_has_name(connector, parts), f'position > {literal(position)}'))} "
+        f"WHEN {all_of((where, *_has_name(connector, parts), f'position > {literal(position)}'))} "
         f"THEN xxhash64(fingerprint, {literal(position)})"
         for parts, positions in sorted(turns.items())
         for position in reversed(positions)

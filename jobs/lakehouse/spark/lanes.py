@@ -25,6 +25,7 @@ IS_DATA_EVENT = f"role = {literal(TopicRole.DATA)} AND reason IS NULL AND NOT co
 _IS_READ = f"op <=> {literal(READ)}"
 _IS_DDL = f"role = {literal(TopicRole.SCHEMA_CHANGE)} AND snapshot = 'false'"
 IS_STREAMED = f"position IS NOT NULL AND (({IS_DATA_EVENT}) OR ({_IS_DDL})) AND NOT ({_IS_READ})"
+IS_INCREMENT = f"{IS_DATA_EVENT} AND {_IS_READ} AND snapshot = {literal(INCREMENTAL)}"
 _IS_SNAPSHOT = f"{IS_DATA_EVENT} AND {_IS_READ} AND snapshot != {literal(INCREMENTAL)}"
 _PLACE = ("topic", "partition", "offset", "position")
 _OWN_LANE = "struct(topic, partition)"
@@ -47,7 +48,7 @@ _READ = (
 
 
 def in_lanes(envelopes: DataFrame, source: SourceConfig, since: Since) -> DataFrame:
-    """The streamed events of a batch, and of each source snapshot its first event.
+    """The streamed events of a batch, and of each snapshot its first event at a position.
 
     Args:
         envelopes: The batch.
@@ -55,10 +56,11 @@ def in_lanes(envelopes: DataFrame, source: SourceConfig, since: Since) -> DataFr
         since: Has the tops before the batch.
 
     Returns:
-        `topic, partition, offset, position, gtid, lane, at, streams, reads, read, top`; `at` is the
-        place in the lane, `streams` says which events make its top, `reads` which are of a source
-        snapshot, `read` is the highest position that was read before, be it of a snapshot:
-        streaming may go on from below it.
+        `topic, partition, offset, position, gtid, lane, at, streams, increments, reads, read, top`;
+        `at` is the place in the lane, `streams` says which events make its top, `increments` which
+        are of an incremental snapshot, `reads` which are of a source snapshot, `read` is the
+        highest position that was read before, be it of a snapshot: streaming may go on from below
+        it.
     """
     marks = load_marks(envelopes)
     begins = marks.groupBy("transaction").agg(F.min("offset").alias("began"))
@@ -71,25 +73,28 @@ def in_lanes(envelopes: DataFrame, source: SourceConfig, since: Since) -> DataFr
         f"if({is_ordered}, {SOURCE_LANE}, {_OWN_LANE}) AS lane",
         f"if({is_ordered}, began, offset) AS at",
         f"NOT ({is_ordered} AND {_COMES_AGAIN}) AS streams",
+        "false AS increments",
         "false AS reads",
     )
-    return placed.unionByName(_snapshots(envelopes)).selectExpr(
+    sources, increments = _firsts(envelopes, _IS_SNAPSHOT), _firsts(envelopes, IS_INCREMENT, "gtid")
+    read = sources.selectExpr("*", "false AS increments", "true AS reads").unionByName(
+        increments.selectExpr("*", "true AS increments", "false AS reads")
+    )
+    return placed.unionByName(read).selectExpr(
         "*",
         f"greatest({_READ}, {literal(since.position)}) AS read",
         f"greatest({_TOP}, {_carried(source, since)}) AS top",
     )
 
 
-def _snapshots(envelopes: DataFrame) -> DataFrame:
-    reads = envelopes.where(_IS_SNAPSHOT).groupBy("topic", "partition", "position")
-    return reads.agg(F.min("offset").alias("offset")).selectExpr(
-        *_PLACE,
-        "CAST(NULL AS string) AS gtid",
-        f"{_OWN_LANE} AS lane",
-        "offset AS at",
-        "false AS streams",
-        "true AS reads",
+def _firsts(envelopes: DataFrame, where: str, gtid: str = "CAST(NULL AS string)") -> DataFrame:
+    """The first event of a snapshot at each position, in the lane of its topic partition."""
+    reads = envelopes.where(where).selectExpr(*_PLACE, f"{gtid} AS gtid")
+    firsts = reads.groupBy("topic", "partition", "position", "gtid").agg(
+        F.min("offset").alias("offset")
     )
+    own = (f"{_OWN_LANE} AS lane", "offset AS at", "false AS streams")
+    return firsts.where("position IS NOT NULL").selectExpr(*_PLACE, "gtid", *own)
 
 
 def _carried(source: SourceConfig, since: Since) -> str:

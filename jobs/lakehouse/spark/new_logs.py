@@ -111,20 +111,25 @@ def _falls(since: Since) -> str:
     """Whether an event is below its lane's top, and not one of an older log.
 
     A snapshot, and a server that is new, may begin where nothing was streamed: they are compared
-    with anything that was read before. What an earlier run left behind was looked at then.
+    with anything that was read before. An incremental one goes on from below behind a restart: what
+    it reads counts where its server is new. What an earlier run left behind was looked at then.
     """
     known = since.epochs[-1].known if since.epochs else {}
     servers = sorted({top.server for top in since.progress.tops.values()} | {""})
     listed = ", ".join(map(literal, servers))
-    is_new = f"streams AND coalesce({server_of('gtid')}, '') NOT IN ({listed})"
-    is_below = f"position < top.position OR ((reads OR {is_new}) AND position < read)"
+    is_new = f"coalesce({server_of('gtid')}, '') NOT IN ({listed})"
+    is_below = (
+        f"(NOT increments AND position < top.position) OR (increments AND {is_new} AND "
+        f"position < greatest(top.position, read)) OR ((reads OR streams AND {is_new}) AND "
+        "position < read)"
+    )
     return f"({is_below}) AND NOT ({is_known(known, 'gtid')}) AND NOT ({since.left_behind})"
 
 
 def _findings(fallen: DataFrame) -> tuple[str, ...]:
     """Where positions fall in a topic partition, for a person."""
     rows = (
-        fallen.where("position < top.position OR reads")
+        fallen.where("NOT increments AND (position < top.position OR reads)")
         .groupBy("topic", "partition")
         .agg(
             F.min("offset").alias("offset"),

@@ -20,6 +20,7 @@ from lakehouse.envelope import DELETE, TRUNCATE
 from lakehouse.errors import StepFailed
 from lakehouse.names import TableIdentity
 from lakehouse.plan.groups import Group
+from lakehouse.plan.incarnations import Incarnations
 from lakehouse.plan.masks import masked_schema
 from lakehouse.plan.row_schema import RowSchema, proven_schema, read_schema
 from lakehouse.plan.sweeps import ENDS, STARTS
@@ -82,6 +83,7 @@ def profile(envelopes: DataFrame, applied_position: str = "") -> tuple[Group, ..
         F.expr(f"max(if({_IS_DELETE}, offset, NULL)) AS last_delete"),
         F.expr(f"count_if(value_null AND control AND {_IS_DATA}) AS tombstones"),
         F.expr("count_if(is_large) AS large"),
+        F.expr(f"count_if({_IS_DATA} AND fingerprint IS NOT NULL AND NOT has_schema) AS bare"),
     )
     rows = groups.limit(MAX_GROUPS + 1).collect()
     if len(rows) > MAX_GROUPS:
@@ -133,6 +135,7 @@ def _group(row: Mapping[str, object]) -> Group:
         "last_delete",
         "tombstones",
         "large",
+        "bare",
     )
     values = {name: row[name] for name in kept}
     return Group(**values, identity=identity, collection=_text(row["collection"]) or "")  # type: ignore[arg-type]
@@ -147,6 +150,7 @@ def load_schemas(
     envelopes: DataFrame,
     tables: Mapping[TableIdentity, Sequence[Group]],
     source: SourceConfig,
+    incarnations: Incarnations,
 ) -> Schemas:
     """The columns of each table's schema versions, as far as masks let them be known.
 
@@ -155,6 +159,7 @@ def load_schemas(
         envelopes: The same, parsed.
         tables: The groups of each table.
         source: Its connector, declared types and masks.
+        incarnations: What statements told of columns, for messages without a schema.
 
     Raises:
         ConfigError: A mask needs the secret, and there is none.
@@ -167,16 +172,27 @@ def load_schemas(
     for identity, mine in tables.items():
         options = source.table_options(identity)
         declared = {name: c.type for name, c in options.columns.items() if c.type}
-        for fingerprint in {group.fingerprint for group in mine if group.fingerprint is not None}:
+        for fingerprint, position in _first_positions(mine).items():
             schema = samples[fingerprint]
+            told = incarnations.types_at(identity, source.connector, position)
             read = (
-                proven_schema(proven.get(fingerprint, {}), connector, declared)
+                proven_schema(proven.get(fingerprint, {}), connector, declared, told)
                 if schema is None
                 else read_schema(schema, connector, declared)
             )
             # From here on nothing knows what the source's values of masked columns were.
             found.setdefault(identity, {})[fingerprint] = masked_schema(read, options, secret)
     return found
+
+
+def _first_positions(groups: Sequence[Group]) -> dict[int, str | None]:
+    """Fingerprint → the lowest position of an event that has it; None where none is known."""
+    found: dict[int, list[str]] = {}
+    for group in groups:
+        if group.fingerprint is not None:
+            known = [] if group.first_position is None else [group.first_position]
+            found.setdefault(group.fingerprint, []).extend(known)
+    return {fingerprint: min(positions, default=None) for fingerprint, positions in found.items()}
 
 
 def _samples(messages: DataFrame, groups: Sequence[Group]) -> dict[int, Schema | None]:

@@ -61,7 +61,9 @@ def open_replay(
         envelopes=placed,
         all_groups=groups,
         groups=groups,
-        schemas=load_schemas(messages, placed, table_groups(groups, source), source),
+        schemas=load_schemas(
+            messages, placed, table_groups(groups, source), source, since.incarnations
+        ),
         landed=landed,
         end=landed,
         transactions=TransactionCut(),
