@@ -9,6 +9,8 @@ from datetime import UTC, datetime, timedelta
 from lakehouse.config import Settings
 from lakehouse.plan.records import CUTS, RUNS, RunRow
 from lakehouse.spark import ledger
+from lakehouse.spark.appending import append
+from lakehouse.spark.control_rows import to_arrow
 from lakehouse.spark.ledger import Ledger
 
 TOGETHER, ALONE = 12, 35
@@ -39,6 +41,21 @@ def test_rows_of_two_sources_that_append_at_once_are_all_read(tmp_path):
     for source in sources:
         found = [int(row.run_id) for row in Ledger(settings).runs(source)]
         assert found == list(range(TOGETHER))
+
+
+def test_an_append_whose_snapshot_others_forgot_begins_anew(tmp_path, monkeypatch):
+    monkeypatch.setattr(ledger, "_CONTESTED", timedelta(0))
+    monkeypatch.setattr(ledger, "_MOST_OLD_SNAPSHOTS", 1)
+    writer = Ledger(Settings.from_environment({"LAKEHOUSE_HOME": str(tmp_path)}))
+    writer.append(RUNS, [run_row("a", 0)])
+    late = writer.catalog.load_table(RUNS.name)
+    begun = late.current_snapshot()
+    for number in (1, 2):
+        writer.append(RUNS, [run_row("a", number)])
+    assert begun not in writer.catalog.load_table(RUNS.name).snapshots()
+
+    append(late, to_arrow(RUNS.row, [run_row("a", 3)]))
+    assert sorted(row.run_id for row in writer.runs("a")) == ["0", "1", "2", "3"]
 
 
 def test_what_each_append_copies_stays_short(tmp_path, monkeypatch):

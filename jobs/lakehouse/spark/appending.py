@@ -7,19 +7,35 @@ time, some twenty times in an append: a third of the CPU that Python takes in a 
 from __future__ import annotations
 
 import pyarrow as pa
+from pyiceberg.exceptions import ValidationException
 from pyiceberg.table import Table, Transaction
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.update import TableUpdate
+
+# A snapshot is forgotten when it is a minute old: another one is rarely due in the same append.
+_BEGINNINGS = 5
 
 
 def append(table: Table, rows: pa.Table) -> None:
     """Append rows in one commit, tried again as often as the table's properties say.
 
+    PyIceberg tries again only while the table has the snapshot that the append began at, which
+    another writer may commit on and forget. Nothing is committed then, and the append begins anew.
+
     Raises:
         CommitFailedException: Others were first each time.
+        ValidationException: Others forgot the snapshot each time.
     """
-    with _Append(table) as transaction:
-        transaction.append(rows)
+    for left in reversed(range(_BEGINNINGS)):
+        try:
+            with _Append(table) as transaction:
+                transaction.append(rows)
+        except ValidationException:
+            if not left:
+                raise
+            table.refresh()
+        else:
+            return
 
 
 class _Append(Transaction):
