@@ -16,10 +16,10 @@ from __future__ import annotations
 
 from airflow.sdk import DAG, Param
 
-from lakehouse.config import Settings, load_sources
+from lakehouse.config import Settings, load_readable
 from lakehouse_dags.approvals import Approval
 
-for source in load_sources(Settings.from_environment()):
+for source in load_readable(Settings.from_environment()).sources:
     with DAG(
         dag_id=f"approve_{source.name}",
         description=f"Decide about a table of {source.name} that a schema change holds",

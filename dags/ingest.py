@@ -16,9 +16,10 @@ from __future__ import annotations
 
 from airflow.sdk import DAG, Asset, CronDataIntervalTimetable, chain
 
-from lakehouse.config import Settings, SourceConfig, load_sources
+from lakehouse.config import Settings, SourceConfig, load_readable
 from lakehouse.names import bronze_table
 from lakehouse.plan.records import STEPS, Step
+from lakehouse_dags.alerts import freshness_deadline
 from lakehouse_dags.operators import RecordedStep, SubmittedRun, SubmittedStep, task_defaults
 
 
@@ -33,7 +34,7 @@ def step_task(source: SourceConfig, step: Step) -> SubmittedStep:
     return operator(source=source, step=step, outlets=assets.get(step, []))
 
 
-for source in load_sources(Settings.from_environment()):
+for source in load_readable(Settings.from_environment()).sources:
     with DAG(
         dag_id=f"ingest_{source.name}",
         description=f"Change events of {source.name} ({source.connector}) as published tables",
@@ -44,5 +45,6 @@ for source in load_sources(Settings.from_environment()):
         max_active_runs=1,
         tags={"ingest", source.connector},
         default_args=task_defaults(source),
+        deadline=freshness_deadline(source),
     ):
         chain(*(step_task(source, step) for step in STEPS))

@@ -118,16 +118,25 @@ def equal(
     )
 
 
-def bad_rows(name: str, metric: str, limit: int, description: str, severity: Severity) -> Rule:
-    """The metric counts rows that break a rule of a person: not more than a limit."""
+def counted_rows(
+    metric: str,
+    limits: tuple[int, int | None],
+    *,
+    name: str,
+    description: str,
+    severity: Severity,
+    expected: str,
+) -> Rule:
+    """The metric counts rows by a rule of a person: from a least to a greatest number, if any."""
+    least, most = limits
     return Rule(
         name=name,
         expectation="expect_column_values_to_be_between",
         columns=(metric,),
-        kwargs={"column": metric, "min_value": 0, "max_value": limit},
+        kwargs={"column": metric, "min_value": least, "max_value": most},
         description=description,
         severity=severity,
-        expected=f"≤ {limit} rows",
+        expected=expected,
     )
 
 

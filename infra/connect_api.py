@@ -51,8 +51,13 @@ class ConnectApi:
 
     def plugins(self) -> set[str]:
         """The classes of the loaded connector plugins."""
+        return set(self.versions())
+
+    def versions(self) -> dict[str, str]:
+        """Class of each loaded connector plugin → its version."""
         found = self._call("GET", "/connector-plugins")
-        return {str(plugin["class"]) for plugin in found} if isinstance(found, list) else set()
+        plugins = found if isinstance(found, list) else []
+        return {str(plugin["class"]): str(plugin.get("version", "")) for plugin in plugins}
 
     def connectors(self) -> tuple[str, ...]:
         """The names of the registered connectors, sorted."""

@@ -68,6 +68,8 @@ def _binlog(home: StackHome, sample: SampleSource, port: int) -> None:
         *_login(OWNER, passwords["owner"]),
         *_login(DEBEZIUM, passwords["debezium"]),
         f"GRANT ALL PRIVILEGES ON {database}.* TO '{OWNER}'@'{LOOPBACK}'",
+        # `lakehouse reconcile` asks for the end of the binlog.
+        f"GRANT REPLICATION CLIENT ON *.* TO '{OWNER}'@'{LOOPBACK}'",
         "GRANT RELOAD, SHOW DATABASES, REPLICATION SLAVE, REPLICATION CLIENT ON *.* "
         f"TO '{DEBEZIUM}'@'{LOOPBACK}'",
         f"GRANT SELECT ON {database}.* TO '{DEBEZIUM}'@'{LOOPBACK}'",

@@ -8,25 +8,32 @@ application through its environment, never through arguments or rendered templat
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
-from airflow.sdk import BaseHook, Context
-from airflow.sdk.exceptions import (
-    AirflowException,
-    AirflowFailException,
-    AirflowNotFoundException,
-)
-from airflow.sdk.log import mask_secret
+from airflow.sdk import Context
+from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from lakehouse.config import Settings, SourceConfig
 from lakehouse.plan.records import Step
-from lakehouse.plan.submission import FULL_RUN, Run, application, arguments
+from lakehouse.plan.submission import (
+    FULL_RUN,
+    MAINTENANCE_RUN,
+    RECONCILE_RUN,
+    Run,
+    application,
+    arguments,
+    reconcile_application,
+)
+from lakehouse_dags.alerts import failure_alert
+from lakehouse_dags.lineage import flow_of, lineage
+from lakehouse_dags.metrics import emit
 from lakehouse_dags.recorded import Recorded, RunTry, find_steps, from_xcom, to_xcom
+from lakehouse_dags.variables import database_variables, environment, kafka_variables
+
+if TYPE_CHECKING:
+    from airflow.providers.openlineage.extractors import OperatorLineage
 
 # Rendered when the task runs. A manual run without a logical date has no data interval.
 RUN_ID = "{{ run_id }}"
@@ -42,29 +49,35 @@ class SubmittedStep(SparkSubmitOperator):
 
     # Stands before the id of the Dag run, where Dags of a source could have runs of one id.
     run_prefix = ""
+    # The task that submits the application of a whole run.
+    first_task = "land"
 
     def __init__(self, *, source: SourceConfig, step: Step, **options: Any) -> None:  # noqa: ANN401
         script, run = self.submission(step)
+        options = {"task_id": step, "application": str(application(script)), **options}
         super().__init__(
-            task_id=step,
-            application=str(application(script)),
             application_args=[literal(text) for text in arguments(source, run)],
-            name=f"{source.name} {step}",
+            name=f"{source.name} {options['task_id']}",
             **options,
         )
         self.source_name = source.name
         self.kafka_connection = source.kafka.connection if step == "land" else None
         self.step: Step = step
+        self.shown: Recorded | None = None
 
     def submission(self, step: Step) -> tuple[Step | None, Run]:
         """The script (None: all steps) and the arguments that this task submits."""
         return step, Run(run_id=RUN_ID, started=STARTED, until=UNTIL)
 
+    def secrets(self) -> dict[str, str]:
+        """What the application gets in its environment, from Airflow connections."""
+        return kafka_variables(self.kafka_connection)
+
     def execute(self, context: Context) -> dict[str, object]:  # type: ignore[override]
         """Submit the application, then end as the step's row says; its numbers go to XCom."""
         begun, tried = datetime.now(UTC), run_try(self.source_name, context, self.run_prefix)
         failure: AirflowException | None = None
-        with environment(kafka_variables(self.kafka_connection)):
+        with environment(self.secrets()):
             try:
                 super().execute(context)
             except AirflowException as failed:
@@ -80,6 +93,8 @@ class SubmittedStep(SparkSubmitOperator):
 
     def end_as(self, row: Recorded, context: Context) -> dict[str, object]:
         """Show a row's numbers; fail if its step failed, for good if another run took over."""
+        self.shown = row
+        emit(self.source_name, row)
         counts: dict[str, object] = json.loads(row.counts)
         detail: dict[str, object] = json.loads(row.detail)
         self.log.info("%s %s: %s", row.step, row.status, row.message)
@@ -99,6 +114,16 @@ class SubmittedStep(SparkSubmitOperator):
             context["outlet_events"][outlet].extra = {**shown, "counts": row.counts}
         return {**shown, "counts": counts}
 
+    def get_openlineage_facets_on_complete(self, _: object) -> OperatorLineage[Any, Any] | None:
+        """What the step read and wrote; called by the OpenLineage provider, if it is installed."""
+        if self.shown is None:
+            return None
+        variables = kafka_variables(self.kafka_connection)
+        servers = json.loads(variables.get("LAKEHOUSE_KAFKA", "{}")).get("bootstrap.servers", "")
+        kafka = servers.partition(",")[0] or str(self.kafka_connection)
+        warehouse = Settings.from_environment().warehouse
+        return lineage(flow_of(self.source_name, self.shown), kafka, warehouse)
+
 
 class FullValidation(SubmittedStep):
     """Judges all rows of the newest published cut, as a run of its own."""
@@ -108,6 +133,35 @@ class FullValidation(SubmittedStep):
     def submission(self, step: Step) -> tuple[Step | None, Run]:
         """The step alone, without a data interval: what is published has no end."""
         return step, Run(run_id=self.run_prefix + RUN_ID, started=STARTED, full=True)
+
+
+class Maintenance(SubmittedStep):
+    """Maintains the tables of a source, as a run of its own; the task is named by the source."""
+
+    run_prefix = MAINTENANCE_RUN
+
+    def submission(self, step: Step) -> tuple[Step | None, Run]:
+        """The step alone: maintenance has no data interval."""
+        return step, Run(run_id=self.run_prefix + RUN_ID, started=STARTED)
+
+
+class Reconciliation(FullValidation):
+    """Compares the source's database with the newest published cut, as a run of its own."""
+
+    run_prefix = RECONCILE_RUN
+
+    def __init__(self, *, source: SourceConfig, **options: Any) -> None:  # noqa: ANN401
+        super().__init__(
+            source=source,
+            step="validate",
+            task_id="reconcile",
+            application=str(reconcile_application()),
+            **options,
+        )
+
+    def secrets(self) -> dict[str, str]:
+        """The login of the database."""
+        return database_variables(self.source_name)
 
 
 class SubmittedRun(SubmittedStep):
@@ -128,8 +182,8 @@ class RecordedStep(SubmittedRun):
 
     def execute(self, context: Context) -> dict[str, object]:  # type: ignore[override]
         """End as the step's row says."""
-        tried = run_try(self.source_name, context)
-        handed = context["ti"].xcom_pull(task_ids="land", key=STEPS_KEY)
+        tried = run_try(self.source_name, context, self.run_prefix)
+        handed = context["ti"].xcom_pull(task_ids=self.first_task, key=STEPS_KEY)
         row = from_xcom(tried, handed, self.step)
         if row is None:
             row = find_steps(tried, Settings.from_environment()).get(self.step)
@@ -158,6 +212,8 @@ def task_defaults(source: SourceConfig) -> dict[str, object]:
         "weight_rule": "upstream",
         "retries": 2,
         "retry_delay": timedelta(seconds=30),
+        "execution_timeout": source.schedule.timeout,
+        "on_failure_callback": failure_alert(source),
     }
 
 
@@ -167,37 +223,3 @@ def run_try(source: str, context: Context, prefix: str = "") -> RunTry:
     if not isinstance(started, datetime):
         raise AirflowFailException(f"Dag run {context['run_id']!r}: expected a start time")
     return RunTry(source, f"{prefix}{context['run_id']}", started)
-
-
-def kafka_variables(connection_id: str | None) -> dict[str, str]:
-    """LAKEHOUSE_KAFKA from an Airflow connection; nothing where the step needs no Kafka.
-
-    Without such a connection the application looks for its own, and says where it looked.
-    """
-    if connection_id is None:
-        return {}
-    try:
-        connection = BaseHook.get_connection(connection_id)
-    except AirflowNotFoundException:
-        return {}
-    properties = json.dumps(connection.extra_dejson)
-    mask_secret(properties)
-    return {"LAKEHOUSE_KAFKA": properties}
-
-
-@contextmanager
-def environment(variables: Mapping[str, str]) -> Iterator[None]:
-    """Variables that processes started inside the `with` block inherit.
-
-    The operator's own `env_vars` would put them into arguments on YARN and Kubernetes.
-    """
-    before = {name: os.environ.get(name) for name in variables}
-    os.environ.update(variables)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value

@@ -30,7 +30,12 @@ class RunTry:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """The part of a step's row that its task shows; `counts` and `detail` are JSON objects."""
+    """The part of a step's row that its task shows.
+
+    Attributes:
+        counts: A JSON object, as `detail` is.
+        seconds: How long the step took.
+    """
 
     step: str
     status: str
@@ -38,6 +43,7 @@ class Recorded:
     batch_id: str
     counts: str
     detail: str
+    seconds: float
 
 
 def find_steps(
@@ -45,11 +51,7 @@ def find_steps(
 ) -> dict[str, Recorded]:
     """The newest row of each step of this try, of those that ended from a time on."""
     rows = sorted(_rows(tried, settings), key=lambda row: row.ended_at)
-    return {
-        row.step: Recorded(row.step, row.status, row.message, row.batch_id, row.counts, row.detail)
-        for row in rows
-        if since is None or row.ended_at >= since
-    }
+    return {row.step: _recorded(row) for row in rows if since is None or row.ended_at >= since}
 
 
 def to_xcom(tried: RunTry, steps: dict[str, Recorded]) -> dict[str, object]:
@@ -81,6 +83,13 @@ def _rows(tried: RunTry, settings: Settings) -> list[RunRow]:
         return []
     found = [RunRow(**values) for values in table.scan(row_filter=wanted).to_arrow().to_pylist()]
     return [row for row in found if _started(row) == tried.started]
+
+
+def _recorded(row: RunRow) -> Recorded:
+    seconds = (row.ended_at - row.started_at).total_seconds()
+    return Recorded(
+        row.step, row.status, row.message, row.batch_id, row.counts, row.detail, seconds
+    )
 
 
 def _started(row: RunRow) -> datetime | None:

@@ -13,12 +13,15 @@ from dataclasses import dataclass
 
 from pyiceberg.catalog import Catalog
 
-from infra.demo.canonical import Canonical, canonical
-from infra.demo.source_rows import Row, SourceTable, source_rows, source_tables
-from infra.sources import Database
+from infra.source_rows import Reading, reading
+from infra.sources import SAMPLE_SOURCES, Database
 from lakehouse.config import SourceConfig
 from lakehouse.names import format_table, silver_names, silver_namespace
+from lakehouse.plan.reconciling.canonical import Canonical, canonical
+from lakehouse.plan.reconciling.tables import SourceTable
 from lakehouse.plan.records import CutRow
+
+Row = Mapping[str, Canonical]
 
 _SHOWN = 5
 # Columns of the pipeline's own; a source column of that name makes it `_cdc_<hash>`.
@@ -67,7 +70,19 @@ def compare_source(
         only: Names of tables in the database; None compares all.
         dropped: Columns that the source has dropped and silver keeps, by table.
     """
-    tables = source_tables(source, database)
+    with reading(database) as state:
+        return _compare(source, state, catalog, cut, only, dropped or {})
+
+
+def _compare(
+    source: SourceConfig,
+    state: Reading,
+    catalog: Catalog,
+    cut: CutRow | None,
+    only: Collection[str] | None,
+    dropped: Mapping[str, Collection[str]],
+) -> tuple[TableComparison, ...]:
+    tables = source_tables(source, state)
     names = silver_names(
         (table.identity for table in tables),
         source.connector,
@@ -79,14 +94,31 @@ def compare_source(
         _compare_table(
             format_table(table.identity, source.connector),
             table,
-            source_rows(database, table),
+            source_rows(state, table),
             f"{silver_namespace(source.name)}.{names[table.identity]}",
             (catalog, found, excluded),
-            (dropped or {}).get(table.identity.table, ()),
+            dropped.get(table.identity.table, ()),
         )
         for table in tables
         if only is None or table.identity.table in only
     )
+
+
+def source_tables(source: SourceConfig, state: Reading) -> tuple[SourceTable, ...]:
+    """The tables whose rows become silver, sorted: control tables are none of them."""
+    found = state.tables([SAMPLE_SOURCES[state.database.database].captured_schema])
+    return tuple(table for table in found if not source.is_control_table(table.identity))
+
+
+def source_rows(state: Reading, table: SourceTable) -> list[Row]:
+    """All rows of a table, in canonical form."""
+    return [
+        {
+            name: canonical(value, kind)
+            for (name, kind), value in zip(table.columns.items(), values, strict=True)
+        }
+        for values in state.rows(table.identity, table.columns)
+    ]
 
 
 def _compare_table(

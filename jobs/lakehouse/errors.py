@@ -52,3 +52,25 @@ class Superseded(LakehouseError):
 
 class StepFailed(LakehouseError):
     """A step ended without the state that the next one needs."""
+
+
+class SignalRefused(LakehouseError):
+    """A signal cannot be sent, or would not do what was asked for; nothing was sent."""
+
+    exit_code = 3
+
+
+class SnapshotFailed(LakehouseError):
+    """What a signal asked for did not happen, or not to all tables."""
+
+
+class NotYet(LakehouseError):
+    """What is followed goes on; it can be followed again."""
+
+    exit_code = 9
+
+
+def first_line(error: BaseException) -> str:
+    """What kind of error it is and the first line of what it says."""
+    text = str(error).strip()
+    return f"{type(error).__name__}: {text.splitlines()[0] if text else 'no message'}"

@@ -14,6 +14,7 @@ HERE = Path(__file__).parent
 REPOSITORY = HERE.parents[1]
 SOURCES = REPOSITORY / "dags" / "sources"
 
+PAYROLL = 'connector = "mysql"\ntopic_prefix = "payroll"\n'
 ONE_TASK_EACH = """
 connector = "postgresql"
 topic_prefix = "pay.roll"
@@ -21,8 +22,15 @@ topic_prefix = "pay.roll"
 interval = "@hourly"
 start = 2025-02-03T04:00:00Z
 isolation = "task"
+timeout = "2h"
 [kafka]
 topics = ['pay\\.roll\\..{{2}}', '{%.*']
+[alerts]
+notifier = "airflow.providers.smtp.notifications.smtp.SmtpNotifier"
+arguments = { to = "data@example.org", subject = "{{ dag.dag_id }}" }
+freshness = "30m"
+[snapshot]
+raw_conditions = true
 [tables."hr.staff"]
 [tables."hr.pay"]
 """
@@ -56,12 +64,16 @@ def reading(airflow_home):
     folders = [SOURCES]
     for name, text in (
         ("task", ONE_TASK_EACH),
-        ("unknown_key", 'connector = "mysql"\ntopic_prefix = "shop"\ntopix = "a"\n'),
-        ("no_toml", "connector = \n"),
+        ("unknown_key", PAYROLL + 'topix = "a"\n'),
+        ("no_toml", PAYROLL + "schedule = \n"),
+        ("no_notifier", PAYROLL + '[alerts]\nnotifier = "no.such.Notifier"\n'),
+        ("no_prefix", "topic_prefix = \n"),
     ):
         folders.append(airflow_home / name)
         folders[-1].mkdir()
         (folders[-1] / "payroll.toml").write_text(text)
+        if name != "task":
+            (folders[-1] / "shop.toml").write_text(PAYROLL.replace("payroll", "shop"))
     done = subprocess.run(
         [sys.executable, str(HERE / "parse_dags.py"), *map(str, folders)],
         env=airflow_environment(airflow_home),

@@ -38,6 +38,10 @@ def describe(dag) -> dict[str, object]:
         "catchup": dag.catchup,
         "max_active_runs": dag.max_active_runs,
         "doc_md": dag.doc_md,
+        "deadlines": [
+            f"{alert.reference.reference_name} {alert.interval.total_seconds()}"
+            for alert in dag.deadline or []
+        ],
         "params": {name: param.schema for name, param in dag.params.items()},
         "tasks": [describe_task(task) for task in dag.topological_sort()],
     }
@@ -52,6 +56,8 @@ def describe_task(task) -> dict[str, object]:
         "weight_rule": getattr(task.weight_rule, "name", str(task.weight_rule)),
         "trigger_rule": task.trigger_rule.value,
         "retries": task.retries,
+        "timeout_s": task.execution_timeout and task.execution_timeout.total_seconds(),
+        "on_failure": bool(task.on_failure_callback),
         "downstream": sorted(task.downstream_task_ids),
         "outlets": [outlet.name for outlet in task.outlets],
         "application": Path(getattr(task, "application", "")).name,

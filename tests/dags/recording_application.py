@@ -1,8 +1,9 @@
 """Stands in for spark-submit: writes rows to `quality.runs` as the real application does.
 
 What each call does stands in the JSON list that PLAN names, one object per call: step → status,
-where `refused` is a success that found tables unfit; a step that is not there leaves no row. Each
-call's arguments and environment are kept in CALLS.
+where `refused` is a success that found tables unfit, and `staged` one that leaves something to
+publish; a step that is not there leaves no row. Each call's arguments and environment are kept in
+CALLS.
 """
 
 from __future__ import annotations
@@ -11,12 +12,15 @@ import itertools
 import json
 import os
 import sys
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from lakehouse.config import Settings
-from lakehouse.plan.records import RUNS, STEPS, RunRow
+from lakehouse.plan.records import MAINTAIN, RUNS, STEPS, RunRow
 from lakehouse.spark.ledger import Ledger
+
+PUBLISHED = {"tables": {"silver_inventory.orders": 11, "silver_inventory.orders__state": 12}}
+DONE = ("succeeded", "staged", "refused")
 
 
 def main(arguments: list[str]) -> int:
@@ -26,12 +30,12 @@ def main(arguments: list[str]) -> int:
     (calls / f"{number}.json").write_text(json.dumps({"arguments": arguments, "kafka": kafka}))
     named = dict(itertools.pairwise(arguments))
     outcomes = plan[number]
-    first = "validate" if "--full" in arguments else named["--from-step"]
-    rows = [
-        row(named, step, outcomes[step]) for step in STEPS[STEPS.index(first) :] if step in outcomes
-    ]
+    alone = MAINTAIN if MAINTAIN in outcomes else "validate" if "--full" in arguments else None
+    first = alone or named["--from-step"]
+    steps = [MAINTAIN] if first == MAINTAIN else STEPS[STEPS.index(first) :]
+    rows = [row(named, step, outcomes[step]) for step in steps if step in outcomes]
     Ledger(Settings.from_environment()).append(RUNS, rows)
-    return 0 if outcomes.get(first) == "succeeded" else 1
+    return 0 if outcomes.get(first) in DONE[:2] else 1
 
 
 def row(named: dict[str, str], step: str, status: str) -> RunRow:
@@ -41,14 +45,25 @@ def row(named: dict[str, str], step: str, status: str) -> RunRow:
         run_id=named["--run-id"],
         attempt=1,
         step=step,
-        status="succeeded" if status == "refused" else status,
-        started_at=now,
+        status="succeeded" if status in DONE else status,
+        started_at=now - timedelta(seconds=1.5),
         ended_at=now,
         batch_id="batch-1",
         code_hash="",
         config_hash="",
-        counts=json.dumps({"messages": 7, "tables_failed": int(status == "refused")}),
-        detail=json.dumps({"run_started": named["--run-started"], "cut_id": "cut-1"}),
+        counts=json.dumps(
+            {
+                "messages": 7,
+                "topics": {"shop.orders": 5, "shop.items": 2},
+                "tables_failed": int(status == "refused"),
+                "shop.orders[0]": {"applied": 2, "landed": 2},
+                "shop.orders[1]": {"applied": 3, "landed": 3},
+            }
+        ),
+        detail=json.dumps(
+            {"run_started": named["--run-started"], "cut_id": "cut-1", **PUBLISHED}
+            | ({"branch": "b"} if status == "staged" else {})
+        ),
         message=f"{step} {status}: 7 messages",
     )
 

@@ -15,6 +15,7 @@ MAY_IMPORT = (
     "airflow",
     "lakehouse.config",
     "lakehouse.connectors",
+    "lakehouse.errors",
     "lakehouse.names",
     "lakehouse.plan",
     "lakehouse_dags",
@@ -25,10 +26,10 @@ def tasks_of(dag):
     return {task["id"]: task for task in dag["tasks"]}
 
 
-def test_there_are_three_dags_for_each_toml_file(project_dags):
-    assert list(project_dags) == [
-        f"{what}_{name}" for what in ("approve", "ingest", "validate") for name in SOURCES
-    ]
+def test_there_are_six_dags_for_each_toml_file_and_one_for_all(project_dags):
+    kinds = ("approve", "ingest", "rebuild", "reconcile", "signal", "validate")
+    each = [f"{kind}_{name}" for kind in kinds for name in SOURCES]
+    assert list(project_dags) == sorted([*each, "maintain"])
 
 
 @pytest.mark.parametrize("source", SOURCES)
@@ -66,6 +67,11 @@ def test_landing_and_publishing_tell_the_assets(project_dags, source):
         "validate": [],
         "publish": [f"silver.{source}"],
     }
+
+
+def test_a_task_that_hangs_is_ended(project_dags, task_dag):
+    assert {task["timeout_s"] for task in task_dag["tasks"]} == {7200.0}
+    assert {task["timeout_s"] for task in project_dags["ingest_shop"]["tasks"]} == {86400.0}
 
 
 def test_the_interval_and_start_are_those_of_the_toml_file(task_dag):
@@ -144,6 +150,71 @@ def test_all_published_rows_are_judged_once_a_day(project_dags, source):
     assert "--until" not in task["arguments"]
 
 
+@pytest.mark.parametrize("source", SOURCES)
+def test_a_signal_is_a_form_with_two_tasks_that_never_keep_ingest_waiting(project_dags, source):
+    dag = project_dags[f"signal_{source}"]
+    tasks = tasks_of(dag)
+    assert [(task["id"], task["downstream"]) for task in dag["tasks"]] == [
+        ("send", ["follow"]),
+        ("follow", []),
+    ]
+    assert (dag["timetable"], dag["interval"]) == ("NullTimetable", None)
+    assert {task["pool"] for task in tasks.values()} == {"default_pool"}
+    # A snapshot that is followed can be stopped by another run.
+    assert dag["max_active_runs"] > 1
+    assert {task["trigger_rule"] for task in tasks.values()} == {"all_success"}
+    assert all(task["templated"] == {} for task in tasks.values())
+    assert dag["params"]["action"]["enum"] == ["execute", "stop", "pause", "resume"]
+    assert dag["params"]["tables"]["items"]["type"] == "string"
+
+
+def test_the_form_takes_sql_only_where_the_file_allows_it(reading, project_dags):
+    assert "raw" not in project_dags["signal_inventory"]["params"]
+    params = reading["parsed"][1]["dags"]["signal_payroll"]["params"]
+    assert "raw" in params
+
+
+def test_the_tables_of_each_source_are_maintained_once_a_day(project_dags):
+    dag = project_dags["maintain"]
+    assert (dag["timetable"], dag["interval"]) == ("CronDataIntervalTimetable", "0 0 * * *")
+    assert (dag["catchup"], dag["max_active_runs"]) == (False, 1)
+    assert sorted(task["id"] for task in dag["tasks"]) == SOURCES
+    for task in dag["tasks"]:
+        assert (task["application"], task["downstream"]) == ("maintain.py", [])
+        assert (task["pool"], task["pool_slots"]) == (f"ingest_{task['id']}", 1)
+        assert "upstream" in task["weight_rule"].lower()
+        assert json.loads(task["arguments"][1])["name"] == task["id"]
+        assert "maintain__{{ run_id }}" in task["arguments"]
+        assert "--until" not in task["arguments"]
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_the_database_is_compared_once_a_day_beside_the_runs_that_it_waits_for(
+    project_dags, source
+):
+    dag = project_dags[f"reconcile_{source}"]
+    [task] = dag["tasks"]
+    assert (dag["timetable"], dag["interval"]) == ("CronDataIntervalTimetable", "0 0 * * *")
+    assert (dag["catchup"], dag["max_active_runs"]) == (False, 1)
+    assert (task["id"], task["application"]) == ("reconcile", "reconciliation.py")
+    assert task["pool"] == "default_pool"
+    assert "full__reconcile__{{ run_id }}" in task["arguments"]
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_a_rebuild_is_a_form_with_three_tasks_beside_the_runs_of_its_source(project_dags, source):
+    dag = project_dags[f"rebuild_{source}"]
+    tasks = dag["tasks"]
+    assert (dag["timetable"], dag["max_active_runs"]) == ("NullTimetable", 1)
+    assert [task["id"] for task in tasks] == ["rebuild", "validate", "publish"]
+    assert [task["downstream"] for task in tasks] == [["validate"], ["publish"], []]
+    # In the pool of the source it would keep the runs from going on while it builds.
+    assert {task["pool"] for task in tasks} == {"default_pool"}
+    assert {task["application"] for task in tasks} == {"run.py"}
+    assert tasks[2]["outlets"] == [f"silver.{source}"]
+    assert set(dag["params"]) == {"tables", "undo"}
+
+
 def test_the_form_proposes_the_tables_that_the_file_names(reading):
     params = reading["parsed"][1]["dags"]["approve_payroll"]["params"]
     assert params["table"]["examples"] == ["hr.pay", "hr.staff"]
@@ -154,14 +225,31 @@ def test_the_form_proposes_the_tables_that_the_file_names(reading):
     [
         (2, ("payroll.toml", "topix")),
         (3, ("payroll.toml", "expected valid TOML")),
+        (4, ("'payroll'", "alerts.notifier: 'no.such.Notifier'", "install its provider")),
     ],
 )
-def test_a_broken_toml_file_is_an_import_error_that_names_it(reading, folder, words):
+def test_a_broken_toml_file_is_one_import_error_and_takes_no_other_dags_away(
+    reading, folder, words
+):
     found = reading["parsed"][folder]
+    [(path, error)] = found["import_errors"].items()
+    assert Path(path).name == "refused.py"
+    assert all(word in error for word in words)
+    assert "ingest_shop" in found["dags"]
+
+
+def test_a_file_that_does_not_say_its_topics_takes_all_dags_away(reading):
+    found = reading["parsed"][5]
     assert found["dags"] == {}
-    assert len(found["import_errors"]) == 3
-    for error in found["import_errors"].values():
-        assert all(word in error for word in words)
+    assert len(found["import_errors"]) == len(list(DAGS.glob("*.py")))
+
+
+def test_who_is_told_stands_in_the_toml_file(task_dag, project_dags):
+    assert {task["on_failure"] for task in task_dag["tasks"]} == {True}
+    assert task_dag["deadlines"] == ["DagRunQueuedAtDeadline 1800.0"]
+    quiet = project_dags["ingest_inventory"]
+    assert {task["on_failure"] for task in quiet["tasks"]} == {False}
+    assert quiet["deadlines"] == []
 
 
 def test_reading_the_dag_files_imports_nothing_heavy(reading):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -36,7 +37,31 @@ FULL_PLANS = {
     "all_rows_well": [{"validate": "succeeded"}],
     "all_rows_refused": [{"validate": "refused"}],
 }
-DAG_OF = dict.fromkeys(PLANS, "ingest") | dict.fromkeys(FULL_PLANS, "validate")
+REBUILD_PLANS = {
+    "tables_differ": [{"apply": "staged", "validate": "succeeded", "publish": "succeeded"}],
+    "tables_are_equal": [{"apply": "succeeded"}],
+    "killed_before_publish": [{"apply": "staged", "validate": "succeeded"}, {"publish": "staged"}],
+}
+FORM = {"tables": ["public.orders", "{{ x }}"], "undo": False}
+MAINTENANCE_PLANS = {
+    "not_maintained": [
+        {"maintain": "succeeded"},
+        {"maintain": "failed"},
+        {"maintain": "succeeded"},
+    ],
+}
+ALL_PLANS = {**PLANS, **FULL_PLANS, **MAINTENANCE_PLANS, **REBUILD_PLANS}
+DAG_OF = (
+    dict.fromkeys(PLANS, "ingest_inventory")
+    | dict.fromkeys(FULL_PLANS, "validate_inventory")
+    | dict.fromkeys(MAINTENANCE_PLANS, "maintain")
+    | dict.fromkeys(REBUILD_PLANS, "rebuild_inventory")
+)
+ALERTS = """
+[alerts]
+notifier  = "tests.dags.told.Told"
+arguments = { text = "{{ alert }}" }
+"""
 
 
 @pytest.fixture(scope="module")
@@ -58,10 +83,19 @@ def environment(home) -> dict[str, str]:
     )
     submit.chmod(0o755)
     (home / "lakehouse" / "warehouse").mkdir(parents=True)
+    shutil.copytree(SOURCES, home / "sources")
+    for path in (home / "sources").glob("*.toml"):
+        late = 'freshness = "30m"' if path.stem == "shop" else ""
+        path.write_text(path.read_text() + ALERTS + late)
     return {
         **airflow_environment(home),
         "PATH": f"{binaries}:{os.environ['PATH']}",
-        "LAKEHOUSE_SOURCES": str(SOURCES),
+        "LAKEHOUSE_SOURCES": str(home / "sources"),
+        "AIRFLOW__OPENLINEAGE__TRANSPORT": json.dumps(
+            {"type": "file", "log_file_path": str(home / "lineage.jsonl"), "append": True}
+        ),
+        "GAUGES": str(home / "gauges.jsonl"),
+        "TOLD": str(home / "told.jsonl"),
         "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps(
             {"conn_type": "spark", "host": "local[1]", "extra": {"deploy-mode": "client"}}
         ),
@@ -72,8 +106,10 @@ def environment(home) -> dict[str, str]:
 @pytest.fixture(scope="module")
 def ended(home, environment):
     """The runs of all plans, by the plan's name."""
-    for name, plan in {**PLANS, **FULL_PLANS}.items():
+    for name, plan in ALL_PLANS.items():
         (home / name).mkdir()
+        if name in REBUILD_PLANS:
+            (home / name / "form.json").write_text(json.dumps(FORM))
         (home / name / "plan.json").write_text(json.dumps(plan))
     for command in (
         [sys.executable, "-m", "airflow", "db", "migrate"],
@@ -113,6 +149,57 @@ def test_a_failed_step_fails_its_own_task_and_no_later_one_runs(ended):
     }
 
 
+def test_the_notifier_is_told_of_each_failed_task_and_late_run_and_of_nothing_else(ended, home):
+    told = [json.loads(line) for line in (home / "told.jsonl").read_text().splitlines()]
+    assert told.pop() == (
+        "ingest_shop: run scheduled__1 has not published 30m after it was queued: it is running"
+    )
+    assert told.pop().startswith("maintain: ")
+    assert told == [
+        f"{dag}_inventory: {step} failed in run {ended[plan]['run_id']}: {step} {how}: 7 messages"
+        for dag, plan, step, how in (
+            ("ingest", "apply_fails", "apply", "failed"),
+            ("ingest", "superseded", "publish", "superseded"),
+            ("ingest", "landing_refused", "land", "failed"),
+            ("validate", "all_rows_refused", "validate", "refused"),
+        )
+    ]
+
+
+def test_the_figures_of_each_step_are_metrics_of_airflow(ended, home):
+    lines = [json.loads(line) for line in (home / "gauges.jsonl").read_text().splitlines()]
+    ours = [line for line in lines if line[0].startswith("lakehouse.")]
+    values = {name: value for name, value, _ in ours}
+    assert {f"lakehouse.inventory.{step}.messages" for step in STEPS} <= values.keys()
+    assert values["lakehouse.inventory.apply.seconds"] == 1.5
+    assert values["lakehouse.inventory.apply.applied"] == 5
+    assert ours[0][2] == {"source": "inventory", "step": "land"}
+
+
+def test_openlineage_is_told_what_was_read_and_written(ended, home):
+    events = [json.loads(line) for line in (home / "lineage.jsonl").read_text().splitlines()]
+    told = {
+        event["job"]["name"]: event
+        for event in events
+        if event["eventType"] == "COMPLETE" and "." in event["job"]["name"]
+    }
+    landed, published = told["ingest_inventory.land"], told["ingest_inventory.publish"]
+    assert [(each["namespace"], each["name"]) for each in landed["inputs"]] == [
+        ("kafka://broker:9092", "shop.orders"),
+        ("kafka://broker:9092", "shop.items"),
+    ]
+    [bronze] = landed["outputs"]
+    assert (bronze["namespace"], bronze["name"]) == (
+        f"file://{home}/lakehouse/warehouse",
+        "bronze.inventory",
+    )
+    assert bronze["outputFacets"]["outputStatistics"]["rowCount"] == 7
+    assert [each["name"] for each in published["inputs"]] == ["bronze.inventory"]
+    assert {
+        each["name"]: each["facets"]["version"]["datasetVersion"] for each in published["outputs"]
+    } == {"silver_inventory.orders": "11", "silver_inventory.orders__state": "12"}
+
+
 def test_a_step_without_a_row_is_submitted_from_there_on(ended, home):
     assert ended["killed_after_check"]["state"] == "success"
     [first, second] = calls(home, "killed_after_check")
@@ -136,6 +223,38 @@ def test_a_full_validation_is_a_run_of_its_own_and_fails_where_a_table_does(ende
     [call] = calls(home, "all_rows_well")
     named = dict(itertools.pairwise(call["arguments"]))
     assert named["--run-id"] == f"full__{ended['all_rows_well']['run_id']}"
+
+
+def test_maintenance_is_a_run_of_its_own_and_one_source_s_failure_stops_no_other(ended, home):
+    states = list(ended["not_maintained"]["tasks"].values())
+    assert sorted(states) == ["failed", *["success"] * (len(states) - 1)]
+    for call in calls(home, "not_maintained"):
+        named = dict(itertools.pairwise(call["arguments"]))
+        assert named["--run-id"] == f"maintain__{ended['not_maintained']['run_id']}"
+
+
+def test_one_application_rebuilds_validates_and_publishes_what_the_form_names(ended, home):
+    assert ended["tables_differ"]["tasks"] == dict.fromkeys(
+        ("rebuild", "validate", "publish"), "success"
+    )
+    [call] = calls(home, "tables_differ")
+    named = dict(itertools.pairwise(call["arguments"]))
+    assert named["--run-id"] == f"rebuild__{ended['tables_differ']['run_id']}"
+    assert named["--from-step"] == "apply"
+    assert call["arguments"][-3:] == ["--rebuild", "--table=public.orders", "--table={{ x }}"]
+
+
+def test_a_rebuild_that_finds_its_tables_equal_ends_well_with_nothing_to_publish(ended, home):
+    assert ended["tables_are_equal"]["state"] == "success"
+    assert len(calls(home, "tables_are_equal")) == 1
+
+
+def test_a_rebuild_that_was_killed_goes_on_where_it_ended(ended, home):
+    assert ended["killed_before_publish"]["state"] == "success"
+    [_, second] = calls(home, "killed_before_publish")
+    named = dict(itertools.pairwise(second["arguments"]))
+    assert named["--from-step"] == "publish"
+    assert "--rebuild" in second["arguments"]
 
 
 def test_run_id_start_and_end_of_interval_reach_the_application(ended, home):
@@ -178,10 +297,10 @@ def test_the_step_s_numbers_and_message_are_handed_on(ended, home):
 
 @pytest.fixture(scope="module")
 def decided(home, environment, ended):
-    """What the approval Dag makes of each form, and the decisions that it recorded."""
+    """What Dags make of each form, and the decisions that were recorded."""
     assert ended
     done = subprocess.run(
-        [sys.executable, str(HERE / "run_approval.py")],
+        [sys.executable, str(HERE / "run_forms.py")],
         env={**environment, "PYTHONPATH": f"{environment['PYTHONPATH']}:{HERE.parents[1]}"},
         capture_output=True,
         text=True,
@@ -208,3 +327,9 @@ def test_a_form_records_a_decision_in_the_name_of_who_sent_it(decided):
 def test_a_decision_about_a_table_that_is_not_held_fails_with_the_sentence(decided):
     assert decided["runs"]["stranger"]["state"] == "failed"
     assert "expected one that is held" in decided["runs"]["stranger"]["output"]
+
+
+def test_a_signal_that_cannot_be_sent_fails_with_the_sentence_and_nothing_is_followed(decided):
+    assert decided["runs"]["unreachable"]["state"] == "failed"
+    assert "expected it in LAKEHOUSE_CONNECT" in decided["runs"]["unreachable"]["output"]
+    assert "expected nothing with 'pause'" in decided["runs"]["misfit"]["output"]

@@ -39,10 +39,11 @@ class Row:
     photo: bytes | None = b"p"
     tags: tuple[str, ...] | None = ("t",)
     position: str | None = None
+    op: str = "u"
 
     def values(self, topic: str) -> tuple[object, ...]:
         position = self.position if self.position is not None else f"{self.offset:010d}"
-        cdc = ("u", None if position == "" else position, 0, STARTED, topic, 0, self.offset)
+        cdc = (self.op, None if position == "" else position, 0, STARTED, topic, 0, self.offset)
         return (self.id, self.name, self.photo, list(self.tags or ()), cdc)
 
 
@@ -82,7 +83,7 @@ def stage(
         silver=name,
         state=f"{name}__state",
         changed=True,
-        snapshot=1,
+        snapshot=head_of(spark, name, BRANCH),
         state_snapshot=None,
         key=("id",),
         cdc="_cdc",
@@ -94,12 +95,19 @@ def stage(
     )
 
 
-def append_staged(spark: SparkSession, staged: StagedTable, row: Row) -> None:
+def head_of(spark: SparkSession, table: str, ref: str) -> int | None:
+    """The snapshot that a branch names; None where there is no such branch."""
+    refs = spark.sql(f"SELECT snapshot_id FROM lakehouse.{table}.refs WHERE name = '{ref}'")
+    return next((row[0] for row in refs.collect()), None)
+
+
+def append_staged(spark: SparkSession, staged: StagedTable, row: Row) -> StagedTable:
     """One more row on the staging branch, behind apply's back."""
     schema = spark.createDataFrame([], COLUMNS).schema
     topic = staged.silver.replace("silver_", "").replace("__", ".")
     frame = spark.createDataFrame([row.values(topic)], schema)
     tables.append_on_branch(frame, staged.silver, BRANCH)
+    return replace(staged, snapshot=head_of(spark, staged.silver, BRANCH))
 
 
 def offsets(source: str, names: Sequence[str], offset: int) -> LandedOffsets:
@@ -122,7 +130,10 @@ def cut_of(source: str, names: Sequence[str], staged: Sequence[StagedTable]) -> 
     )
 
 
-def base_of(source: str, names: Sequence[str], staged: Sequence[StagedTable]) -> CutRow:
+def base_of(
+    spark: SparkSession, source: str, names: Sequence[str], staged: Sequence[StagedTable]
+) -> CutRow:
+    published = {each.silver: head_of(spark, each.silver, "main") for each in staged}
     return CutRow(
         source=source,
         cut_id="00000001",
@@ -133,7 +144,7 @@ def base_of(source: str, names: Sequence[str], staged: Sequence[StagedTable]) ->
         offsets=Progress(offsets(source, names, BASE_OFFSET)).to_json(),
         position="0000000099",
         transactions=1,
-        tables={table.silver: 1 for table in staged},
+        tables={each.silver: published[each.silver] or each.snapshot or 0 for each in staged},
         excluded="{}",
         held_keys=0,
         identities="{}",

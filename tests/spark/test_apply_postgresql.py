@@ -11,10 +11,9 @@ from pyspark.sql import SparkSession
 
 from lakehouse.config import Settings
 from lakehouse.plan.records import QUARANTINE
-from tests.support.debezium import Postgres, Table, column
+from tests.support.debezium import PLACEHOLDER, Postgres, Table, column
 from tests.support.runs import laws_hold, open_runs
 
-PLACEHOLDER = "__debezium_unavailable_value"
 MONEY = {
     "name": "org.apache.kafka.connect.data.Decimal",
     "parameters": {"scale": "2", "connect.decimal.precision": "10"},

@@ -7,10 +7,9 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from lakehouse.config import Settings, parse_source
-from tests.support.debezium import Postgres, Table, column
+from tests.support.debezium import PLACEHOLDER, Postgres, Table, column
 from tests.support.runs import Runs, laws_hold
 
-PLACEHOLDER = "__debezium_unavailable_value"
 NAMES = ("key", "row_key", "image", "op", "position", "topic", "offset", "_cdc", "_version")
 
 

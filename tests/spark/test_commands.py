@@ -47,8 +47,11 @@ def test_the_commands_work_with_no_server(tmp_path: Path):
         ("archive", str(again), "--from", "bronze"),
     ):
         lakehouse(settings, command, "--source", NAME, *arguments)
+    said = lakehouse(settings, "maintain")
 
     catalog = Ledger(settings).catalog
     rows = catalog.load_table(f"silver_{NAME}.public__orders").scan().to_arrow().to_pylist()
     assert [(row["id"], row["name"]) for row in rows] == [(2, "c")]
     assert read_archive(again) == read_archive(topics)
+    assert "0 files removed from the store" in said
+    assert any(line.startswith(f"silver_{NAME}.public__orders ") for line in said.splitlines())

@@ -10,10 +10,9 @@ from pyspark.sql import SparkSession
 
 from lakehouse.config import Settings, parse_source
 from lakehouse.spark.tables import full_name
-from tests.support.debezium import Postgres, Row, Table, column
+from tests.support.debezium import PLACEHOLDER, Postgres, Row, Table, column
 from tests.support.runs import Runs, laws_hold
 
-PLACEHOLDER = "__debezium_unavailable_value"
 ORDERS = Table("orders", [column("id", "int32", optional=False), column("name", "string")])
 
 

@@ -7,11 +7,10 @@ from pyspark.sql import SparkSession
 from lakehouse.config import Settings, parse_source
 from lakehouse.plan.records import QUARANTINE
 from lakehouse.quality.summary import list_tables
-from tests.support.debezium import Postgres, Table, column
+from tests.support.debezium import PLACEHOLDER, Postgres, Table, column
 from tests.support.runs import Runs
 from tests.support.told import Source
 
-PLACEHOLDER = "__debezium_unavailable_value"
 KEPT = "kept"
 
 

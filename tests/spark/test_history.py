@@ -7,11 +7,10 @@ from dataclasses import replace
 from pyspark.sql import SparkSession
 
 from lakehouse.config import Settings, parse_source
-from tests.support.debezium import Postgres, Table, column
+from tests.support.debezium import PLACEHOLDER, Postgres, Table, column
 from tests.support.runs import Runs
 from tests.support.told import Source
 
-PLACEHOLDER = "__debezium_unavailable_value"
 SOFT = "soft_orders"
 ALL = ("op", "from_position", "valid_from", "to_position", "valid_to", "is_current", "offset")
 

@@ -12,11 +12,10 @@ from pyspark.sql import SparkSession
 
 from lakehouse.config import Settings, parse_source
 from lakehouse.plan.records import QUARANTINE
-from tests.support.debezium import Postgres, Table, column
+from tests.support.debezium import PLACEHOLDER, Postgres, Table, column
 from tests.support.runs import Runs, laws_hold
 
 SECRET = "a secret of the tests"
-PLACEHOLDER = "__debezium_unavailable_value"
 MONEY = {
     "name": "org.apache.kafka.connect.data.Decimal",
     "parameters": {"scale": "2", "connect.decimal.precision": "10"},

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime, timedelta
 
 import pytest
 from pyspark.sql import SparkSession
@@ -28,6 +29,7 @@ from tests.spark.quality_tables import (
     append_staged,
     base_of,
     cut_of,
+    head_of,
     land_row,
     stage,
     topic_of,
@@ -51,7 +53,7 @@ def findings_of(
 ) -> tuple[Finding, ...]:
     """What the suite finds, which is the same when tables are read whole and by their keys."""
     names = [table.identity[2] for table in staged]
-    cut, base = cut_of(source, names, staged), base_of(source, names, staged)
+    cut, base = cut_of(source, names, staged), base_of(spark, source, names, staged)
     facts = {table.identity[1:]: ColumnFacts({"id": (0, 255)}) for table in staged}
     found = targets(source_of(source), cut, base, facts)
     silver, _ = measure(spark, source, found, NOTHING, scope)
@@ -99,7 +101,7 @@ def test_a_bad_row_is_found(spark: SparkSession, case: str) -> None:
     row, rules = BAD_ROWS[case]
     source = f"q_bad_{list(BAD_ROWS).index(case)}"
     staged = stage(spark, source, "orders", PUBLISHED, STAGED)
-    append_staged(spark, staged, row)
+    staged = append_staged(spark, staged, row)
 
     found = failed(findings_of(spark, source, [staged]))
 
@@ -126,7 +128,7 @@ def test_a_lost_row_is_found(spark: SparkSession) -> None:
 
 def test_a_new_table_is_judged_as_a_whole(spark: SparkSession) -> None:
     staged = stage(spark, "q_new", "orders", (), [Row(1, 1), Row(2, 2), Row(2, 3)])
-    cut, base = cut_of("q_new", ["orders"], [staged]), base_of("q_new", ["orders"], [])
+    cut, base = cut_of("q_new", ["orders"], [staged]), base_of(spark, "q_new", ["orders"], [])
 
     found = targets(source_of("q_new"), cut, base)
     silver, _ = measure(spark, "q_new", found, NOTHING)
@@ -150,9 +152,8 @@ def test_a_table_that_lost_its_last_row_is_judged(spark: SparkSession) -> None:
 def test_all_rows_of_a_published_cut_are_judged(spark: SparkSession) -> None:
     published = (*PUBLISHED, Row(3, 40), Row(6, 50, name=None))
     staged = stage(spark, "q_full", "orders", published, ())
-    refs = spark.sql(f"SELECT snapshot_id FROM lakehouse.{staged.silver}.refs WHERE name = 'main'")
-    table = replace(staged, snapshot=refs.collect()[0][0], rows=5)
-    found = published_targets(source_of("q_full"), [table], {})
+    table = replace(staged, snapshot=head_of(spark, staged.silver, "main"), rows=5)
+    found = published_targets(source_of("q_full"), [table], {}, STARTED)
 
     silver, _ = measure(spark, "q_full", found, NOTHING, Scope.FULL)
     findings = judge(SUITES["silver"], silver).findings
@@ -172,7 +173,7 @@ def test_the_number_of_jobs_grows_with_nothing(spark: SparkSession) -> None:
 
     def jobs(staged: Sequence[StagedTable], whole_up_to: int, rules: int = 0, keys: int = 0) -> int:
         names = [table.identity[2] for table in staged]
-        cut, base = cut_of("q_jobs", names, staged), base_of("q_jobs", names, staged)
+        cut, base = cut_of("q_jobs", names, staged), base_of(spark, "q_jobs", names, staged)
         group = f"jobs-{len(staged)}-{whole_up_to}-{rules}-{keys}"
         context.setJobGroup(group, "metrics")
         own = tuple(
@@ -199,7 +200,7 @@ def test_rows_that_refer_to_nothing_are_found(spark: SparkSession) -> None:
     orders = stage(spark, "q_refs", "orders", [Row(9, 30)], [Row(n, 110 + n) for n in (1, 4, 5)])
     staged = [customers, orders]
     cut = cut_of("q_refs", ["customers", "orders"], staged)
-    base = base_of("q_refs", ["customers", "orders"], staged)
+    base = base_of(spark, "q_refs", ["customers", "orders"], staged)
     parent, child = targets(source_of("q_refs"), cut, base)
     # Of names none is missing; a number and a text are not compared.
     references = tuple(
@@ -221,6 +222,39 @@ def test_rows_that_refer_to_nothing_are_found(spark: SparkSession) -> None:
     assert [row.key for rows in samples.values() for row in rows] == ['{"id":5}']
 
 
+def test_a_published_cut_is_judged_by_its_references_and_by_limits_of_the_whole_table(
+    spark: SparkSession,
+) -> None:
+    customers = stage(spark, "q_whole", "customers", [Row(1, 10), Row(2, 20)], ())
+    rows = [Row(1, 10), Row(5, 20), Row(6, 30, op="r"), Row(7, 40, op="d")]
+    orders = stage(spark, "q_whole", "orders", rows, ())
+    source = parse_source(
+        'connector = "postgresql"\ntopic_prefix = "q_whole"\n[[tables."public.orders".rules]]\n'
+        'name = "small"\ndescription = "Few."\nviolated = "id > 4"\nat_most = 2\n',
+        "q_whole",
+    )
+
+    def judged(judged_at: datetime) -> dict[str, set[str]]:
+        """Failing rule → the keys of its rows."""
+        parent, child = published_targets(source, [customers, orders], {}, judged_at)
+        to = Reference(("id",), parent.silver, parent.relation, ("id",), 2)
+        found = [parent, replace(child, references=(to,))]
+        silver, _ = measure(spark, "q_whole", found, NOTHING, Scope.FULL, whole_up_to=0)
+        suites = (judge(SUITES["silver"], silver), *judge_own({child.silver: child.rules}, silver))
+        findings = [each for suite in suites for each in suite.findings]
+        wanted = [f for f in findings if f.rule.name in ("no_dangling_references", "small")]
+        samples = find_samples(spark, "q_whole", found, NOTHING, wanted, Scope.FULL)
+        return {rule: {row.key for row in rows} for (_, rule), rows in samples.items()}
+
+    small = {'{"id":5}', '{"id":6}', '{"id":7}'}
+    assert judged(STARTED) == {"no_dangling_references": {'{"id":5}'}, "small": small}
+    # What a source snapshot read long ago has what it refers to.
+    assert judged(STARTED + timedelta(days=2)) == {
+        "no_dangling_references": {'{"id":5}', '{"id":6}'},
+        "small": small,
+    }
+
+
 def test_rules_of_a_person_are_counted_in_the_same_pass(spark: SparkSession) -> None:
     rules = (
         OwnRule(name="small", description="Few.", violated="id > 3", at_most=1),
@@ -228,7 +262,10 @@ def test_rules_of_a_person_are_counted_in_the_same_pass(spark: SparkSession) -> 
         OwnRule(name="gone", description="There.", violated="no_column = 1"),
     )
     staged = stage(spark, "q_rules", "orders", PUBLISHED, (*STAGED, Row(5, 130, name="long")))
-    cut, base = cut_of("q_rules", ["orders"], [staged]), base_of("q_rules", ["orders"], [staged])
+    cut, base = (
+        cut_of("q_rules", ["orders"], [staged]),
+        base_of(spark, "q_rules", ["orders"], [staged]),
+    )
     (target,) = targets(source_of("q_rules"), cut, base)
     measured = [
         measure(spark, "q_rules", [replace(target, rules=rules)], NOTHING, whole_up_to=size)[0]
@@ -242,12 +279,44 @@ def test_rules_of_a_person_are_counted_in_the_same_pass(spark: SparkSession) -> 
     assert failed(judgement.findings) == {"small", "named", "gone"}
 
 
+def test_rules_about_all_rows_are_judged_over_a_published_cut(spark: SparkSession) -> None:
+    rows = [Row(n, 10 + n, name="ab"[n % 2]) for n in range(4)]
+    rows += [Row(8, 30, name=None), Row(9, 40, name="a", op="d")]
+    orders = stage(spark, "q_all", "orders", rows, ())
+    rules = (
+        OwnRule(name="names", description="A.", unique=("Name",)),
+        OwnRule(name="gone", description="A.", unique=("id", "no_column"), at_most=9),
+        OwnRule(name="few", description="A.", rows=True, at_most=4),
+        OwnRule(name="many", description="A.", rows=True, at_least=5),
+        OwnRule(name="share", description="A.", violated="id > 1", at_most_percent=60),
+        OwnRule(name="low_share", description="A.", violated="id > 1", at_most_percent=79.9),
+    )
+    (whole,) = published_targets(source_of("q_all"), [orders], {}, STARTED)
+    found = [replace(whole, rules=rules)]
+
+    silver, _ = measure(spark, "q_all", found, NOTHING, Scope.FULL)
+    (judgement,) = judge_own({orders.silver: rules}, silver)
+
+    counts = {rule.name: silver[0].values[f"rule_{rule.name}"] for rule in rules}
+    # Of five live rows and a deleted one, which counts where a condition is all that is said.
+    assert counts == {"names": 2, "gone": 6, "few": 5, "many": 5, "share": 1, "low_share": 1}
+    assert failed(judgement.findings) == {"names", "few", "share", "low_share"}
+    samples = find_samples(spark, "q_all", found, NOTHING, judgement.findings, Scope.FULL)
+    keys = {rule: {row.key for row in rows} for (_, rule), rows in samples.items()}
+    assert keys["names"] == {f'{{"id":{n}}}' for n in range(4)}
+    assert keys["share"] == {f'{{"id":{n}}}' for n in (2, 3, 8, 9)}
+    assert "few" not in keys
+
+
 def test_rows_that_fail_are_named_with_their_messages(spark: SparkSession) -> None:
     older = Row(2, 110, position="0000000019")
     staged = stage(spark, "q_named", "orders", PUBLISHED, [older])
     for row in (Row(4, 120, name=None), Row(4, 121), Row(None, 130), Row(5, 200)):
-        append_staged(spark, staged, row)
-    cut, base = cut_of("q_named", ["orders"], [staged]), base_of("q_named", ["orders"], [staged])
+        staged = append_staged(spark, staged, row)
+    cut, base = (
+        cut_of("q_named", ["orders"], [staged]),
+        base_of(spark, "q_named", ["orders"], [staged]),
+    )
     found = targets(source_of("q_named"), cut, base)
     silver, _ = measure(spark, "q_named", found, NOTHING)
     findings = judge(SUITES["silver"], silver).findings

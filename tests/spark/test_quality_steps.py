@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import uuid
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,12 +17,13 @@ from lakehouse.plan.records import RESULTS, RUNS, SCHEMA_VERSIONS, STEPS
 from lakehouse.quality.judgement import Verdict
 from lakehouse.quality.summary import list_tables, summarise_validation
 from lakehouse.spark.ledger import Ledger
+from lakehouse.spark.tables import rename_table
 from lakehouse.steps.context import StepContext, StepOutcome
 from lakehouse.steps.runner import execute
 from tests.spark.quality_tables import run_row
+from tests.support.binlog import MariaDb
 from tests.support.debezium import Postgres, Table, column
-
-Runs = Callable[[Postgres, Path], dict[str, StepOutcome]]
+from tests.support.runs import Runs
 
 
 def orders() -> Table:
@@ -101,6 +101,36 @@ def test_a_run_is_judged_recorded_and_reported(
     assert again["validate"].detail["verdict"] == "no data"
     assert again["check"].counts["schema_versions"] == 0
     assert len(context.ledger.rows(SCHEMA_VERSIONS, source="qone")) == 1
+
+
+def test_a_published_run_is_judged_again_as_it_was(
+    spark: SparkSession, settings: Settings, tmp_path: Path
+) -> None:
+    source, table = Postgres("qagain"), orders()
+    other = Table("parts", [column("id", "int32", optional=False)])
+    source.snapshot(table, [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}])
+    source.snapshot(other, [{"id": 1}])
+    first = context_of(spark, settings, "qagain", source.archive(tmp_path / "one"))
+    judged = [run_all(first)["validate"]]
+    table.columns.append(column("age", "int32"))
+    source.transact((table, "u", {"id": 1, "name": "a", "age": 3}, {"id": 1, "name": "", "age": 4}))
+    second = context_of(spark, settings, "qagain", source.archive(tmp_path / "two"))
+    judged.append(run_all(second)["validate"])
+
+    # The staging branches are gone; a later try of a run starts at another time.
+    later = [replace(each, run_started=datetime.now(UTC)) for each in (first, second)]
+    again = [execute("validate", each) for each in later]
+
+    assert [each.detail["verdict"] for each in again] == ["passed", "passed"]
+    assert [each.message for each in again] == [each.message for each in judged]
+    assert execute("publish", later[1]).status == "succeeded"
+
+    rename_table(spark, "silver_qagain.public__orders", "silver_qagain.elsewhere")
+    gone = execute("validate", later[1])
+
+    assert gone.status == "failed"
+    assert "'silver_qagain.public__orders' has not, or no more, the snapshot" in gone.message
+    assert "lakehouse validate --source qagain --full" in gone.message
 
 
 def test_a_lost_tombstone_and_a_large_message_are_told(
@@ -208,3 +238,44 @@ def test_a_validation_that_crashes_is_an_error_and_never_passed(
     assert summary.verdict is Verdict.ERROR
     assert re.match("not validated: validate failed", summary.message)
     assert summary.verdict.exit_code == 2
+
+
+def test_foreign_keys_are_judged_in_each_batch_and_over_the_whole_cut(
+    spark: SparkSession, settings: Settings, tmp_path: Path
+) -> None:
+    key = column("id", "int32", optional=False)
+    parts, people = Table("parts", [key]), Table("people", [key, column("name", "string")])
+    lines = Table("lines", [key, column("part", "int32")])
+    source = MariaDb("qrefs")
+    source.define(parts, "CREATE", "(id INT PRIMARY KEY)")
+    source.define(people, "CREATE", "(id INT PRIMARY KEY, name TEXT)")
+    source.define(lines, "CREATE", "(id INT PRIMARY KEY, part INT REFERENCES parts (id))")
+    source.commit((parts, "c", None, {"id": 1}), (people, "c", None, {"id": 1, "name": "a"}))
+    toml = 'connector = "mariadb"\ntopic_prefix = "qrefs"\n'
+    toml += '[tables."public.people"]\ncolumns.name = { mask = "drop" }\n'
+    runs = Runs(spark, settings, tmp_path, parse_source(toml, "qrefs"))
+
+    def dangling(judged: StepOutcome, run_id: str) -> tuple[object, set[str]]:
+        """How many rows refer to nothing, and their keys."""
+        assert judged.status == "succeeded"
+        rows = runs.ledger.rows(RESULTS, source="qrefs", run_id=run_id)
+        (row,) = (each for each in rows if each.expectation == "no_dangling_references")
+        found = json.loads(row.samples or "[]")
+        return json.loads(row.observed)["dangling_references"], {each["key"] for each in found}
+
+    def after(*rows: tuple[int, int | None]) -> tuple[object, set[str]]:
+        """The next run, with rows of `lines`."""
+        source.commit(*((lines, "c", None, {"id": n, "part": part}) for n, part in rows))
+        context = runs.context(source.archive(tmp_path / str(rows[0][0])))
+        outcomes = run_all(context)
+        assert outcomes["publish"].status == "succeeded"
+        if rows[0][0] == 1:
+            (reason,) = outcomes["validate"].detail["not_judged"]["public.people"]
+            assert reason.startswith("foreign keys: its statements are withheld")
+        return dangling(outcomes["validate"], context.run_id)
+
+    assert after((1, 1), (2, 9), (3, None)) == (1, {'{"id":2}'})
+    # The other table stands as the cut before has it.
+    assert after((4, 1), (5, 8)) == (1, {'{"id":5}'})
+    full = replace(runs.context(run_id="full__qrefs"), full=True)
+    assert dangling(execute("validate", full), "full__qrefs") == (2, {'{"id":2}', '{"id":5}'})

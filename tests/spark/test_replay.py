@@ -13,11 +13,10 @@ from lakehouse.config import Settings, parse_source
 from lakehouse.plan.records import QUARANTINE
 from lakehouse.steps.context import StepOutcome
 from lakehouse.steps.runner import execute
-from tests.support.debezium import Postgres, Table, column
+from tests.support.debezium import PLACEHOLDER, Postgres, Table, column
 from tests.support.ending_ledger import EndingLedger
 from tests.support.runs import Runs, laws_hold
 
-PLACEHOLDER = "__debezium_unavailable_value"
 TOO_LARGE = "3000000000"
 
 

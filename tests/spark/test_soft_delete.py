@@ -7,10 +7,9 @@ from pyspark.sql import SparkSession
 
 from lakehouse.config import Settings, parse_source
 from lakehouse.steps.context import StepOutcome
-from tests.support.debezium import Postgres, Table, column
+from tests.support.debezium import PLACEHOLDER, Postgres, Table, column
 from tests.support.runs import Runs, laws_hold, open_runs
 
-PLACEHOLDER = "__debezium_unavailable_value"
 ALL = ("id", "note", "_cdc.op AS op")
 
 

@@ -6,10 +6,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from lakehouse.config import Settings
-from tests.support.debezium import Postgres, Table, column
+from tests.support.debezium import PLACEHOLDER, Postgres, Table, column
 from tests.support.runs import Runs, laws_hold, open_runs
 
-PLACEHOLDER = "__debezium_unavailable_value"
 # Their event keys are in topic partitions 0 and 1 by turns.
 OLD, NEW, SAME_PARTITION = 1, 2, 3
 

@@ -20,13 +20,12 @@ from lakehouse.plan.tables import TablePlan
 from lakehouse.plan.types import Column, Kind, ValueType
 from lakehouse.spark.events import table_rows
 from lakehouse.spark.session import tune
-from tests.support.debezium import Postgres, Table, column
+from tests.support.debezium import PLACEHOLDER, Postgres, Table, column
 from tests.support.groups import group_of
 from tests.support.runs import laws_hold, open_runs
 
 TABLE = TableIdentity("app", "public", "orders")
 TOPIC = "s.public.orders"
-PLACEHOLDER = "__debezium_unavailable_value"
 INT, BIGINT, TEXT, FLOAT, DOUBLE = (
     ValueType(Kind.CAST, kind) for kind in ("int", "bigint", "string", "float", "double")
 )

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from infra.airflow import environment
+from infra.airflow_api import log_in
 from infra.home import StackHome
 from infra.state import AirflowAddress
 from infra.stopping import living_servers
@@ -102,3 +103,23 @@ def test_tasks_find_the_connections_of_the_toml_files(tmp_path: Path):
     assert json.loads(found["AIRFLOW_CONN_SPARK_DEFAULT"])["host"] == "local[2]"
     assert found["LAKEHOUSE_HOME"] == str(tmp_path)
     assert found["LAKEHOUSE_SOURCES"] == str(settings.sources)
+
+
+def test_a_form_s_snapshot_ends_once_a_run_of_ingest_has_published_its_rows(
+    stack: Stack, airflow: AirflowAddress
+):
+    api, topic = log_in(airflow), stack.source("inventory").kafka.notifications
+    for dag in ("signal_inventory", "ingest_inventory"):
+        api.await_dag(dag)
+    known = len(stack.kafka.read(topic))
+    form = {"action": "execute", "tables": ["public.locations"], "conditions": ["code like '%'"]}
+    followed = api.trigger("signal_inventory", "read_again", form)
+    stack.kafka.await_messages(
+        topic, lambda some: "COMPLETED" in {each.value["type"] for each in some[known:]}
+    )
+    ingested = api.trigger("ingest_inventory", "after_read_again")
+    ended = api.await_end([followed, ingested], print, deadline_s=500)
+    assert {run.dag_id: run.state for run in ended} == {
+        "signal_inventory": "success",
+        "ingest_inventory": "success",
+    }

@@ -13,8 +13,8 @@ from lakehouse.config import Settings
 _COMMAND = Path(sys.executable).parent / "lakehouse"
 
 
-def lakehouse(settings: Settings, *arguments: str) -> None:
-    """Run a command in a home; what it printed is told when it fails."""
+def lakehouse(settings: Settings, *arguments: str) -> str:
+    """Run a command in a home; gives what it printed, which is told when it fails."""
     environment = {
         name: value for name, value in os.environ.items() if not name.startswith("LAKEHOUSE_")
     }
@@ -34,3 +34,4 @@ def lakehouse(settings: Settings, *arguments: str) -> None:
     told = f"{arguments}: {ended.stdout[-2000:]} {ended.stderr[-2000:]}"
     assert ended.returncode == 0, told
     assert "\tat " not in ended.stderr, f"a stack trace: {told}"
+    return ended.stdout

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 Row = Mapping[str, object]
+# Stands for a large value that did not change (`unavailable.value.placeholder`).
+PLACEHOLDER = "__debezium_unavailable_value"
 # The first number of `source.sequence`, whose text is JSON inside JSON.
 _WITHOUT_COMMIT = re.compile(r'"sequence":"\[\\"\d+\\",')
 _SOURCE_FIELDS = [

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from lakehouse.connectors import CONNECTORS
 from lakehouse.names import TableIdentity
+from lakehouse.plan.incarnations import End, Incarnations, ToldTypes
 from lakehouse.plan.row_schema import proven_schema
 from lakehouse.quality.column_types import told_types
 from lakehouse.quality.statements import incarnations
@@ -52,6 +55,13 @@ def test_types_are_those_at_a_position_and_of_the_table_of_today():
     assert lives.types_at(ORDERS, "mysql", second)["price"] == "DECIMAL(14,4)"
     assert lives.types_at(ORDERS, "mysql", None)["price"] == "DECIMAL(14,4)"
     assert lives.types_at(ORDERS, "mysql", "") == {}
+
+
+def test_a_renamed_table_has_the_types_that_were_told_of_its_old_name():
+    types = {("shop", "old"): (ToldTypes("1", {"price": "INT"}, is_turn=False),)}
+    lives = Incarnations({("shop", "old"): (End("5", PARTS),)}, types=types)
+    assert lives.types_at(ORDERS, "mysql", "9") == {"price": "INT"}
+    assert lives.types_at(replace(ORDERS, table="old", incarnation=1), "mysql", "9") == {}
 
 
 def test_what_the_toml_file_declares_comes_first_and_what_cannot_be_made_is_left():

@@ -12,6 +12,7 @@ from lakehouse.config import (
     SourceConfig,
     TopicRole,
     kafka_properties,
+    load_readable,
     load_source,
     load_sources,
     parse_source,
@@ -36,6 +37,7 @@ new_logs       = [2026-02-01T00:00:00Z, 2026-03-01T00:00:00Z]
 interval  = "0 3 * * 1-5"
 start     = 2026-01-01T00:00:00Z
 isolation = "task"
+timeout   = "6h"
 
 [kafka]
 connection     = "kafka_main"
@@ -71,6 +73,15 @@ last   = 5
 
 [rebuild]
 undo = "2d"
+
+[alerts]
+notifier  = "some.package.Notifier"
+arguments = { connection = "desk", lines = 3, to = ["a@b.c"] }
+freshness = "30m"
+
+[reconcile]
+marker = "shop.debezium_signal"
+wait   = "5m"
 
 [tables."shop.orders"]
 table       = "orders"
@@ -111,6 +122,7 @@ def test_defaults_are_complete():
     assert (found.snapshot.complete, found.snapshot.max_sweep) == (False, 0.1)
     assert (found.cuts.keep.all, found.cuts.keep.last) == (timedelta(hours=24), 2)
     assert found.rebuild.undo == timedelta(days=7)
+    assert (found.reconcile.marker, found.reconcile.wait) == (None, timedelta(minutes=15))
 
 
 def test_every_key_can_be_set():
@@ -218,6 +230,28 @@ def test_sources_are_loaded_by_name_and_know_longer_prefixes(tmp_path):
     assert [found.name for found in load_sources(settings)] == ["a", "b"]
     assert load_source("b", settings).longer_prefixes == ("shop.eu",)
     assert load_source("a", settings).longer_prefixes == ()
+
+
+def test_a_file_that_is_wrong_leaves_the_others_as_they_are(tmp_path):
+    (tmp_path / "good.toml").write_text('connector = "mysql"\ntopic_prefix = "shop"')
+    (tmp_path / "half.toml").write_text("topic_prefix = 'shop.eu'\nconnector = ")
+    (tmp_path / "odd.toml").write_text('connector = "mysql"\ntopic_prefix = "odd"\ntopix = "a"')
+    settings = Settings.from_environment({"LAKEHOUSE_SOURCES": str(tmp_path)})
+    loaded = load_readable(settings)
+    assert [(found.name, found.longer_prefixes) for found in loaded.sources] == [
+        ("good", ("shop.eu",))
+    ]
+    assert ["half.toml" in str(loaded.refused[0]), "topix" in str(loaded.refused[1])] == [True] * 2
+    with pytest.raises(ConfigError, match=r"half\.toml: expected valid TOML"):
+        load_sources(settings)
+
+
+def test_a_file_that_does_not_say_its_topics_stops_all(tmp_path):
+    (tmp_path / "good.toml").write_text('connector = "mysql"\ntopic_prefix = "shop"')
+    (tmp_path / "half.toml").write_text("topic_prefix = ")
+    settings = Settings.from_environment({"LAKEHOUSE_SOURCES": str(tmp_path)})
+    with pytest.raises(ConfigError, match=r"half\.toml: expected valid TOML"):
+        load_readable(settings)
 
 
 def test_an_unknown_source_is_refused_with_those_that_exist(tmp_path):

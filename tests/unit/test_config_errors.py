@@ -10,8 +10,8 @@ from lakehouse.errors import ConfigError
 FILE = "sources/inventory.toml"
 HEAD = 'connector = "postgresql"\ntopic_prefix = "inventory"\n'
 KEYS = (
-    "connector, control_tables, cuts, epoch, kafka, new_logs, rebuild, schedule, schema_changes, "
-    "snapshot, tables, topic_prefix, transactions"
+    "alerts, connector, control_tables, cuts, epoch, kafka, new_logs, rebuild, reconcile, "
+    "schedule, schema_changes, snapshot, tables, topic_prefix, transactions"
 )
 
 # What follows the first two lines of the file, and the line that the error has for it.
@@ -24,12 +24,12 @@ WRONG_VALUES = {
         '[schedule]\nintervall = "@daily"',
         (
             "schedule.intervall: unknown key 'intervall'; did you mean 'interval'? "
-            "expected one of interval, isolation, start"
+            "expected one of interval, isolation, start, timeout"
         ),
     ),
     "unknown key, nothing near": (
         "[snapshot]\nxyz = 1",
-        "snapshot.xyz: unknown key 'xyz': expected one of complete, max_sweep",
+        "snapshot.xyz: unknown key 'xyz': expected one of complete, max_sweep, raw_conditions",
     ),
     "unknown type of a column": (
         '[tables."public.orders"]\ncolumns.price = { type = "numbr(9,2)" }',
@@ -74,9 +74,31 @@ WRONG_VALUES = {
         '[transactions]\ntimeout = "1 hour"',
         'transactions.timeout: \'1 hour\': expected a duration such as "30s", "2m", "1h" or "7d"',
     ),
+    "deadline without notifier": (
+        '[alerts]\nfreshness = "1h"',
+        "alerts.notifier: missing: expected the class of a notifier beside the rest",
+    ),
+    "notifier that is no class": (
+        '[alerts]\nnotifier = "slack"',
+        (
+            "alerts.notifier: 'slack': expected the class of a notifier such as "
+            "airflow.providers.smtp.notifications.smtp.SmtpNotifier"
+        ),
+    ),
+    "secret in a TOML file": (
+        '[alerts]\nnotifier = "a.B"\narguments = { api_token = "x" }',
+        (
+            "alerts.arguments.api_token: expected no secret in a TOML file: name an Airflow "
+            "connection instead"
+        ),
+    ),
     "duration as a number": (
         "[rebuild]\nundo = 7",
         'rebuild.undo: 7: expected a duration such as "30s", "2m", "1h" or "7d"',
+    ),
+    "marker": (
+        '[reconcile]\nmarker = "public.orders"',
+        "reconcile.marker: 'public.orders': expected one of control_tables",
     ),
     "time without zone": (
         "[schedule]\nstart = 2026-01-01T00:00:00",

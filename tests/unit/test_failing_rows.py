@@ -9,6 +9,7 @@ import pytest
 import sqlglot
 
 from expectations import SUITES
+from lakehouse.config.rules import OwnRule
 from lakehouse.plan.handover import StagedTable
 from lakehouse.plan.offsets import OffsetRange
 from lakehouse.plan.records import ResultRow
@@ -42,13 +43,13 @@ OF_PARTITIONS = {
 }
 
 
-def rows_of(*key: str) -> FailingRows:
+def rows_of(*key: str, rules: tuple[OwnRule, ...] = ()) -> FailingRows:
     table = StagedTable(
         identity=(None, "public", "orders"), silver="silver_shop.public__orders", state="",
         changed=True, snapshot=1, state_snapshot=None, key=key, cdc="_cdc", rows=1, upserts=1,
         deletes=0, truncated=False, required=("name",),
     )  # fmt: skip
-    target = Target(table, "b", {("t", 0): 5}, {("t", 0): 9}, is_new=False)
+    target = Target(table, {("t", 0): 5}, {("t", 0): 9}, before=1, rules=rules)
     return FailingRows(SilverRows(target, {"id": "int", "name": "string"}, full=False))
 
 
@@ -73,6 +74,23 @@ def test_messages_are_looked_for_by_every_rule_of_bronze_that_a_message_decides(
     for text in filter(None, found.values()):
         sqlglot.parse_one(text, dialect="spark")
         assert text.startswith("SELECT '' key,")
+
+
+def test_rows_are_looked_for_by_the_rules_of_a_person_that_a_row_breaks() -> None:
+    rules = (
+        OwnRule(name="bad", description="A.", violated="id < 0"),
+        OwnRule(name="twice", description="A.", unique=("name",)),
+        OwnRule(name="gone", description="A.", unique=("no_column",)),
+        OwnRule(name="many", description="A.", rows=True, at_least=3),
+        OwnRule(name="enough", description="A.", violated="id > 0", at_least=3),
+    )
+    found = {rule.name: rows_of("id", rules=rules).of(f"rule_{rule.name}") for rule in rules}
+
+    assert {name for name, text in found.items() if text is None} == {"many", "enough"}
+    for text in filter(None, found.values()):
+        sqlglot.parse_one(text, dialect="spark")
+    assert "GROUP BY `name` HAVING count(*) > 1" in (found["twice"] or "")
+    assert "AND (1) > 0" in (found["gone"] or "")
 
 
 def test_a_table_without_a_key_shows_where_messages_stand() -> None:

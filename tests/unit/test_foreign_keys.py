@@ -9,8 +9,8 @@ import pytest
 
 from lakehouse.config import parse_source
 from lakehouse.connectors import CONNECTORS
-from lakehouse.plan.foreign_keys import ForeignKey, foreign_keys
-from lakehouse.plan.records import SchemaVersionRow
+from lakehouse.plan.foreign_keys import ForeignKey, changes_keys, foreign_keys, unread_keys
+from lakehouse.plan.records import WITHHELD, SchemaVersionRow
 from lakehouse.quality.ddl import SchemaMessage, parse_event
 from lakehouse.quality.version_rows import ddl_rows
 from tests.support.schema_messages import Col, schema_change, text_of
@@ -107,3 +107,37 @@ def test_a_statement_about_keys_alone_is_a_version_of_its_own() -> None:
         altered("ADD CONSTRAINT of_part FOREIGN KEY (part) REFERENCES parts (id)"),
     )
     assert [row.change_kinds for row in rows] == [("create_table",), ("constraint",)]
+
+
+def test_a_reference_behind_a_columns_type_is_a_key() -> None:
+    inline = replace(OF_PART, is_inline=True)
+    text = "CREATE TABLE orders (id INT, part INT CONSTRAINT of_part REFERENCES parts (id))"
+    assert keys_of(created(text)) == (inline,)
+
+    before = ("CREATE", "orders", "CREATE TABLE orders (id INT, name TEXT)", (ID, NAME), "")
+    unnamed = replace(inline, name="", referenced=(), qualifier="shop")
+    assert keys_of(before, altered("ADD COLUMN part INT REFERENCES shop.parts")) == (unnamed,)
+    oracle = 'ALTER TABLE "orders" ADD ("part" NUMBER REFERENCES parts(id), z NUMBER)'
+    assert changes_keys(oracle, CONNECTORS["oracle"]) == {"orders"}
+
+
+def test_only_a_source_that_heeds_it_has_another_constraint_then() -> None:
+    text = "ALTER TABLE orders ADD COLUMN part INT REFERENCES parts (id)"
+
+    assert changes_keys(text, CONNECTORS["mariadb"]) == {"orders"}
+    assert changes_keys(text, CONNECTORS["mysql"]) == set()
+    assert changes_keys(f"{text}, DROP FOREIGN KEY other", CONNECTORS["mysql"]) == {"orders"}
+
+
+def test_a_statement_that_is_not_understood_or_withheld_is_a_reason() -> None:
+    odd = altered("ADD (age INT REFERENCES parts (id), z INT)", (*TABLE, Col("age", "int")))
+    rows = rows_of(created(), odd)
+    assert unread_keys(rows[:1], CONNECTORS["mysql"]) == {}
+    assert unread_keys(rows, CONNECTORS["mysql"]) == {
+        ("shop", "orders"): ("foreign keys: the statement at shop[0] 1 is not understood",)
+    }
+
+    hidden = [replace(rows[0], ddl=WITHHELD)]
+    (reason,) = unread_keys(hidden, CONNECTORS["mysql"])[("shop", "orders")]
+    assert reason == "foreign keys: its statements are withheld, since it has masked columns"
+    assert unread_keys([*hidden, *rows_of(created())], CONNECTORS["mysql"]) == {}

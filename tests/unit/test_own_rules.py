@@ -31,7 +31,7 @@ schema:
       - name: status
         required: true
         logicalType: string
-        logicalTypeOptions: {maxLength: 5, pattern: "^[a-z]+$", format: uuid}
+        logicalTypeOptions: {maxLength: 5, pattern: "^[a-z]+$", format: uri, language: en}
         quality:
           - {metric: invalidValues, arguments: {validValues: [new, "it's"]}, mustBe: 0}
           - {rule: duplicateCount, mustBe: 0}
@@ -47,6 +47,9 @@ schema:
     quality:
       - {type: text, description: Orders are nice}
       - {metric: rowCount, mustBeGreaterThan: 10}
+      - {type: custom, engine: soda, name: soda}
+slaProperties:
+  - {property: latency, value: 4, unit: d}
 """
 # Name → (violated, at most, severity)
 EXPECTED = {
@@ -60,6 +63,11 @@ EXPECTED = {
     "status_type": ("NOT typeof(`status`) RLIKE '^(string)$'", 0, "warning"),
     "status_maxlength": ("length(`status`) > 5", 0, "warning"),
     "status_pattern": ("NOT `status` RLIKE '^[a-z]+$'", 0, "warning"),
+    "id_unique": (("id",), 0, "warning"),
+    "status_format": ("NOT `status` RLIKE '^([A-Za-z][A-Za-z0-9+.-]*:\\\\S+)$'", 0, "warning"),
+    "status_duplicatecount": (("status",), 0, "warning"),
+    "primary_key": (("id",), 0, "warning"),
+    "rowcount": ((), None, "warning"),
     "status_invalidvalues": ("`status` NOT IN ('new', 'it\\'s')", 0, "warning"),
     "total_minimum": ("`total` < 0", 0, "warning"),
     "total_rounded": ("`total` <> round(`total`)", 3, "critical"),
@@ -78,7 +86,7 @@ def read(tmp_path: Path):
 
 def rules_of(source: SourceConfig) -> dict[str, tuple[str, int, str]]:
     rules = source.tables["public.orders"].rules
-    return {rule.name: (rule.violated, rule.at_most, rule.severity) for rule in rules}
+    return {rule.name: (rule.violated or rule.unique, rule.most, rule.severity) for rule in rules}
 
 
 def test_a_contract_becomes_rules_and_says_what_is_not_judged(read) -> None:
@@ -86,12 +94,13 @@ def test_a_contract_becomes_rules_and_says_what_is_not_judged(read) -> None:
 
     assert rules_of(source) == EXPECTED
     assert source.tables["public.orders"].not_judged == (
-        "id: unique: only the key is looked at in every run",
-        "status: format: not known",
-        "schema[1].properties[1].quality[1]: duplicateCount: no count of bad rows of one table",
-        "schema[1].quality[1]: rowCount: no count of bad rows of one table",
+        "status: language 'en': silver cannot show it",
+        "schema[1].quality[2]: soda: a rule for the engine 'soda'",
+        "slaProperties[0]: latency: says nothing of rows",
     )
-    assert source.tables["public.orders"].rules[-1].description == "Totals are whole numbers."
+    described = {rule.name: rule.description for rule in source.tables["public.orders"].rules}
+    assert described["total_rounded"] == "Totals are whole numbers."
+    assert described["primary_key"] == "No two rows have the same id."
 
 
 @pytest.mark.parametrize(
@@ -159,6 +168,10 @@ WRONG_RULES = {
     "violated: '(SELECT 1) = 1'": RULE + '"(SELECT 1) = 1"}',
     "violated: 'total <'": RULE + '"total <"}',
     'severity: \'bad\': expected "critical" or "warning"': RULE + "id < 0, severity: bad}",
+    "a: expected one of violated, unique and rows = true": RULE + "id < 0, unique: [id]}",
+    "a: at_most: 1: expected at_least or more": RULE + "id < 0, at_least: 2, at_most: 1}",
+    "a: at_most_percent: expected no other limit beside it": RULE
+    + "id < 0, at_most_percent: 2, at_most: 1}",
     "at_most: -1: expected a whole number from 0 on": RULE + "id < 0, at_most: -1}",
     "when: 1: expected one of name, description": RULE + "id < 0, when: 1}",
 }

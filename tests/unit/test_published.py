@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from lakehouse.config import parse_source
 from lakehouse.plan.handover import StagedCut, StagedTable
 from lakehouse.plan.records import CutRow, RunRow
 from lakehouse.quality.published import PublishedTables, published_tables, published_targets
+from lakehouse.quality.staged import targets
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -107,7 +108,7 @@ def test_a_retired_table_is_left_out() -> None:
     assert published_tables(cut_of({"a__retired_1": 1}), (), []) == PublishedTables((), ())
 
 
-def test_rules_that_let_a_batch_have_bad_rows_do_not_judge_a_whole_table() -> None:
+def test_a_whole_table_is_judged_by_all_its_rules_and_by_what_was_read_a_day_ago() -> None:
     text = """
     connector = "postgresql"
     topic_prefix = "shop"
@@ -121,7 +122,33 @@ def test_rules_that_let_a_batch_have_bad_rows_do_not_judge_a_whole_table() -> No
     violated = "id > 9"
     at_most = 4
     """
-    (target,) = published_targets(parse_source(text, "shop"), [table("a", 1)], {})
+    (target,) = published_targets(parse_source(text, "shop"), [table("a", 1)], {}, NOW)
 
-    assert [rule.name for rule in target.rules] == ["never"]
+    assert [(rule.name, rule.most) for rule in target.rules] == [("never", 0), ("seldom", 4)]
+    assert target.is_whole
+    assert target.settled == NOW - timedelta(days=1)
     assert target.relation == "lakehouse.`silver_shop`.`public__a`.`snapshot_id_1`"
+
+
+def test_a_batch_is_judged_by_what_its_rows_alone_decide() -> None:
+    rules = (
+        'violated = "id < 0"',
+        'violated = "id < 0"\nat_most_percent = 1.5',
+        'violated = "id < 0"\nat_least = 2',
+        'unique = ["id"]',
+        "rows = true\nat_most = 9",
+    )
+    text = 'connector = "postgresql"\ntopic_prefix = "shop"\n' + "".join(
+        f'[[tables."public.a".rules]]\nname = "r{n}"\ndescription = "A."\n{rule}\n'
+        for n, rule in enumerate(rules)
+    )
+    cut = StagedCut("b", 1, "00000002", "00000001", "", "", 0, (table("a", 7),), {})
+    before = cut_of({"a": 4})
+
+    (target,) = targets(parse_source(text, "shop"), cut, before)
+
+    assert [rule.name for rule in target.rules] == ["r0"]
+    assert target.relation.endswith("`snapshot_id_7`")
+    assert target.published.endswith("`snapshot_id_4`")
+    (new,) = targets(parse_source(text, "shop"), cut, None)
+    assert new.is_new

@@ -118,11 +118,26 @@ def test_what_apply_found_is_in_the_report_and_harms_nothing() -> None:
     told = ("silver_shop.public__orders: 1 rows were not read", "<script>alert(1)</script>")
     cut = StagedCut("b", 1, "00000001", "", "", "", 0, (), {}, findings=told)
     applied = replace(succeeded("apply", 2), detail=json.dumps(cut.to_detail()))
-    report = run_report((succeeded("land", 0), succeeded("check", 1), applied), ())
+    left = json.dumps({"verdict": "passed", "not_judged": {"public.orders": ["a key: masked"]}})
+    validated = replace(succeeded("validate", 3), detail=left)
+    report = run_report((succeeded("land", 0), succeeded("check", 1), applied, validated), ())
 
     page = write_report(Settings.from_environment().home, report).read_text(encoding="utf-8")
 
-    assert report.notes == told
+    assert report.notes == (*told, "public.orders: not judged: a key: masked")
     assert told[0] in page
     assert told[1] not in page
     assert escape(told[1]) in page
+
+
+def test_a_full_validation_before_anything_is_published_fails_nobody_and_has_not_passed(
+    ledger: Ledger,
+) -> None:
+    context = replace(context_of(), ledger=ledger, run_id="full__run", full=True)
+
+    outcome = execute("validate", context)
+
+    assert (outcome.status, outcome.exit_code) == ("succeeded", 0)
+    assert outcome.message.startswith("no data: nothing of source 'shop' is published yet")
+    report = json.loads((reports(context.settings) / "full__run" / "report.json").read_text())
+    assert (report["verdict"], report["message"]) == ("no data", outcome.message)

@@ -11,6 +11,7 @@ from lakehouse.connectors.mysql import MYSQL
 from lakehouse.names import TableIdentity
 from lakehouse.plan.added_columns import AddedColumn, added_columns
 from lakehouse.plan.progress import Progress
+from lakehouse.plan.records import WITHHELD
 from lakehouse.plan.schema import SchemaPlan, older_defaults
 from lakehouse.plan.tables import TablePlan, Version
 from lakehouse.plan.told_defaults import as_sent, with_told_defaults
@@ -155,6 +156,11 @@ def test_a_statement_tells_what_older_rows_have(clause, field, expected):
         limits={},
         truncate="",
         placeholders=False,
+    )
+    withheld = with_told_defaults(plan, [(WITHHELD, "orders")], "mysql")
+    assert len(withheld.notes) == ("a" not in plan.defaults)
+    assert all(
+        "columns 'a' were added by statements that are withheld" in n for n in withheld.notes
     )
     found = with_told_defaults(plan, [(alter(f"ADD a INT {clause}"), "orders")], "mysql")
     default = found.defaults["a"].default if "a" in found.defaults else None

@@ -15,6 +15,7 @@ import typer
 
 from infra.setup.errors import SetupError
 from lakehouse.errors import LakehouseError
+from lakehouse.logs import configure
 
 
 class _Application(typer.Typer):
@@ -42,9 +43,12 @@ app = _Application(
 @app.callback()
 def _main(
     *,
-    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks of errors.")] = False,
+    debug: Annotated[  # noqa: ARG001 - `_Application` reads it
+        bool, typer.Option("--debug", help="Show tracebacks of errors.")
+    ] = False,
 ) -> None:
-    """Nothing to do before a command: `_Application` reads the option."""
+    """Before every command."""
+    configure()
 
 
 for _module in iter_modules(__path__):

@@ -16,7 +16,7 @@ from infra.spark import spark_environment
 from lakehouse.config import Settings, SourceConfig, load_source
 from lakehouse.errors import StepFailed
 from lakehouse.plan.records import STEPS, Step
-from lakehouse.plan.submission import FULL_RUN, Run, application, arguments, iso
+from lakehouse.plan.submission import FULL_RUN, MAINTENANCE_RUN, Run, application, arguments, iso
 from lakehouse.spark.ledger import Ledger
 
 Source = Annotated[str, typer.Option("--source", help="The source: its TOML file's name.")]
@@ -131,7 +131,8 @@ def _run(
 
 def _newest_run(settings: Settings, source: str) -> str:
     """The newest run that has steps to go on with."""
-    runs = [r for r in Ledger(settings).runs(source) if not r.run_id.startswith(FULL_RUN)]
+    others = (FULL_RUN, MAINTENANCE_RUN)
+    runs = [r for r in Ledger(settings).runs(source) if not r.run_id.startswith(others)]
     if not runs:
         raise StepFailed(
             f"Source {source!r}: no run is recorded: expected one that landed; "

@@ -6,9 +6,9 @@ defaults, that travel to jobs as JSON. Nothing here touches the network.
 
 from lakehouse.config.fields import ChangeKind, SchemaMode, format_duration
 from lakehouse.config.kafka import STACK_FILE, kafka_properties
-from lakehouse.config.loading import load_source, load_sources, parse_source
+from lakehouse.config.loading import load_readable, load_source, load_sources, parse_source
 from lakehouse.config.masks import MASK_KEY, mask_secret
-from lakehouse.config.sections import ColumnConfig, SnapshotConfig, TableConfig
+from lakehouse.config.sections import ColumnConfig, KeepConfig, SnapshotConfig, TableConfig
 from lakehouse.config.settings import Settings
 from lakehouse.config.source import SourceConfig
 from lakehouse.config.topics import (
@@ -27,6 +27,7 @@ __all__ = [
     "STACK_FILE",
     "ChangeKind",
     "ColumnConfig",
+    "KeepConfig",
     "SchemaMode",
     "Settings",
     "SnapshotConfig",
@@ -38,6 +39,7 @@ __all__ = [
     "format_duration",
     "is_mapped",
     "kafka_properties",
+    "load_readable",
     "load_source",
     "load_sources",
     "mapped_table",

@@ -1,8 +1,7 @@
 """Rules of a data contract in the form of the Open Data Contract Standard, version 3.
 
 In: the document and the table it is for. Out: rules as a TOML file would write them, and what of
-the contract is not judged. A rule is judged over the rows of a batch, so that what needs all rows
-(uniqueness beside the key, row counts, percentages) is named and left out.
+the contract is not judged.
 https://bitol-io.github.io/open-data-contract-standard/latest/
 """
 
@@ -10,37 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
+from dataclasses import dataclass, field
 
+from lakehouse.config.contract_options import TYPES, bad_value, wrong_type
+from lakehouse.config.contract_quality import quality_rule
+from lakehouse.config.contract_values import Document, flag, list_of, mapping, rule
 from lakehouse.errors import ConfigError
 from lakehouse.names import quote_ident
-
-Document: TypeAlias = Mapping[str, object]
-# Logical type → how Spark names the types that hold it.
-_TYPES = {
-    "string": "string",
-    "integer": "tinyint|smallint|int|bigint|decimal\\([0-9]+,0\\)",
-    "number": "tinyint|smallint|int|bigint|float|double|decimal.*",
-    "boolean": "boolean",
-    "date": "date",
-    "timestamp": "timestamp|timestamp_ntz",
-    "array": "array.*",
-    "object": "struct.*|map.*",
-}
-# Option of a logical type → the condition that is true for a bad value.
-_OPTIONS = {
-    "minimum": "{column} < {value}",
-    "maximum": "{column} > {value}",
-    "exclusiveMinimum": "{column} <= {value}",
-    "exclusiveMaximum": "{column} >= {value}",
-    "minLength": "length({column}) < {value}",
-    "maxLength": "length({column}) > {value}",
-    "pattern": "NOT {column} RLIKE {value}",
-}
-_COUNT = re.compile(
-    r"(?is)\s*select\s+count\s*\(\s*(?:\*|1)\s*\)\s+from\s+\S+\s+where\s+(.+?);?\s*"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +42,7 @@ def read_contract(document: object, table: str, origin: str) -> Contract:
     Raises:
         ConfigError: It is no contract of version 3, or has not the table.
     """
-    contract = _mapping(document, origin)
+    contract = mapping(document, origin)
     version = str(contract.get("apiVersion", ""))
     if contract.get("kind") != "DataContract" or not version.startswith("v3"):
         raise ConfigError(
@@ -75,20 +50,39 @@ def read_contract(document: object, table: str, origin: str) -> Contract:
             "'DataContract' of a version 3, such as 'v3.0.2'"
         )
     path, found = _object_of(contract, table, origin)
-    rules: list[Document] = []
-    left: list[str] = []
-    for index, each in enumerate(_list(found, "properties", f"{origin}: {path}")):
-        place = f"{origin}: {path}.properties[{index}]"
-        _of_property(_mapping(each, place), place, rules, left)
-    _of_quality(found, "", f"{origin}: {path}", rules, left)
-    return Contract(tuple(_named(rules)), tuple(left))
+    reading = _Reading(f"{origin}: ")
+    properties = [
+        (f"{origin}: {path}.properties[{index}]", mapping(one, f"{origin}: {path}.properties"))
+        for index, one in enumerate(list_of(found, "properties", f"{origin}: {path}"))
+    ]
+    columns = {str(one.get("name")): _column(one, place) for place, one in properties}
+    for place, one in properties:
+        _of_property(one, place, columns, reading)
+    keys = [_column(one, place) for place, one in properties if flag(one, "primaryKey", place)]
+    if keys:
+        sentence = f"No two rows have the same {', '.join(keys)}"
+        reading.rules.append(rule("primary key", sentence, unique=keys))
+    _of_quality(found, "", f"{origin}: {path}", columns, reading)
+    for index, agreed in enumerate(list_of(contract, "slaProperties", origin)):
+        name = mapping(agreed, f"{origin}: slaProperties[{index}]").get("property")
+        reading.left.append(f"slaProperties[{index}]: {name}: says nothing of rows")
+    return Contract(tuple(_named(reading.rules)), tuple(reading.left))
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """What is read so far."""
+
+    origin: str
+    rules: list[Document] = field(default_factory=list)
+    left: list[str] = field(default_factory=list)
 
 
 def _object_of(contract: Document, table: str, origin: str) -> tuple[str, Document]:
     names = (table, table.rpartition(".")[2].strip('"'))
     objects = [
-        (f"schema[{index}]", _mapping(each, f"{origin}: schema[{index}]"))
-        for index, each in enumerate(_list(contract, "schema", origin))
+        (f"schema[{index}]", mapping(each, f"{origin}: schema[{index}]"))
+        for index, each in enumerate(list_of(contract, "schema", origin))
     ]
     for path, each in objects:
         if {each.get("physicalName"), each.get("name")} & set(names):
@@ -100,138 +94,64 @@ def _object_of(contract: Document, table: str, origin: str) -> tuple[str, Docume
     )
 
 
-def _of_property(each: Document, place: str, rules: list[Document], left: list[str]) -> None:
+def _column(each: Document, place: str) -> str:
     name = each.get("physicalName") or each.get("name")
     if not isinstance(name, str):
         raise ConfigError(f"{place}.name: {name!r}: expected the name of a column")
-    column = quote_ident(name)
-    if _flag(each, "required", place) or _flag(each, "primaryKey", place):
-        rules.append(_rule(f"{name} not null", f"{name} is never NULL.", f"{column} IS NULL"))
-    if _flag(each, "unique", place):
-        left.append(f"{name}: unique: only the key is looked at in every run")
-    if kind := each.get("logicalType"):
-        if kind not in _TYPES:
-            raise ConfigError(f"{place}.logicalType: {kind!r}: expected one of {', '.join(_TYPES)}")
-        test = f"NOT typeof({column}) RLIKE {_literal(f'^({_TYPES[str(kind)]})$')}"
-        rules.append(_rule(f"{name} type", f"{name} holds values of type {kind}.", test))
-    options = each.get("logicalTypeOptions") or {}
-    for option, value in _mapping(options, f"{place}.logicalTypeOptions").items():
-        if option not in _OPTIONS:
-            left.append(f"{name}: {option}: not known")
-            continue
-        test = _OPTIONS[option].format(column=column, value=_literal(value))
-        rules.append(_rule(f"{name} {option}", f"{name} keeps to {option} {value}.", test))
-    _of_quality(each, name, place, rules, left)
+    return name
+
+
+def _of_property(each: Document, place: str, columns: Mapping[str, str], reading: _Reading) -> None:
+    name = _column(each, place)
+    column, rules = quote_ident(name), reading.rules
+    if flag(each, "required", place) or flag(each, "primaryKey", place):
+        rules.append(
+            rule(f"{name} not null", f"{name} is never NULL", violated=f"{column} IS NULL")
+        )
+    if flag(each, "unique", place):
+        rules.append(rule(f"{name} unique", f"No two rows have the same {name}", unique=[name]))
+    kind = each.get("logicalType")
+    if kind and kind not in TYPES:
+        raise ConfigError(f"{place}.logicalType: {kind!r}: expected one of {', '.join(TYPES)}")
+    if kind:
+        sentence = f"{name} holds values of type {kind}"
+        rules.append(rule(f"{name} type", sentence, violated=wrong_type(str(kind), column)))
+    options = mapping(each.get("logicalTypeOptions") or {}, f"{place}.logicalTypeOptions")
+    for option, value in options.items():
+        test = bad_value(option, value, kind, column)
+        if test is None:
+            reading.left.append(f"{name}: {option} {value!r:.40}: silver cannot show it")
+        else:
+            sentence = f"{name} keeps to {option} {value}"
+            rules.append(rule(f"{name} {option}", sentence, violated=test))
+    for member in ("items", "properties", "relationships"):
+        if each.get(member):
+            reading.left.append(f"{name}: {member}: only columns themselves are judged")
+    _of_quality(each, name, place, columns, reading)
 
 
 def _of_quality(
-    holder: Document, column: str, place: str, rules: list[Document], left: list[str]
+    holder: Document, column: str, place: str, columns: Mapping[str, str], reading: _Reading
 ) -> None:
-    for index, each in enumerate(_list(holder, "quality", place)):
+    for index, each in enumerate(list_of(holder, "quality", place)):
         at = f"{place}.quality[{index}]"
-        rule = _mapping(each, at)
-        test, limit = _test(rule, column), _limit(rule)
-        said = str(rule.get("name") or rule.get("rule") or rule.get("metric") or "rule")
-        if rule.get("type", "library") == "text":
-            continue
-        if test is None or limit is None:
-            left.append(f"{at.partition(': ')[2]}: {said}: no count of bad rows of one table")
-            continue
-        is_error = rule.get("severity") in ("error", "critical")
-        rules.append(
-            _rule(
-                f"{column} {said}",
-                str(rule.get("description") or f"{column} {said}").strip(),
-                test,
-                at_most=limit,
-                severity="critical" if is_error else "warning",
-            )
-        )
-
-
-def _test(rule: Document, column: str) -> str | None:
-    """The condition that is true for a bad row; None where there is none for a row alone."""
-    if rule.get("type", "library") == "sql":
-        found = _COUNT.fullmatch(str(rule.get("query", "")))
-        return found[1].replace("{property}", quote_ident(column)) if found else None
-    return _library_test(rule, quote_ident(column)) if column else None
-
-
-def _library_test(rule: Document, column: str) -> str | None:
-    given = rule.get("arguments")
-    arguments: Document = given if isinstance(given, Mapping) else rule
-    name = rule.get("metric") or rule.get("rule")
-    if name in ("nullValues", "nullCheck"):
-        return f"{column} IS NULL"
-    if name == "missingValues" and (values := arguments.get("missingValues")):
-        return f"{column} IS NULL OR {column} IN ({_literals(values)})"
-    if name in ("invalidValues", "validValues"):
-        if values := arguments.get("validValues"):
-            return f"{column} NOT IN ({_literals(values)})"
-        if pattern := arguments.get("pattern"):
-            return f"NOT {column} RLIKE {_literal(pattern)}"
-    return None
-
-
-def _limit(rule: Document) -> int | None:
-    """How many rows may be bad; None where another number is asked for."""
-    if rule.get("unit", "rows") != "rows":
-        return None
-    for operator, less in (("mustBe", 0), ("mustBeLessOrEqualTo", 0), ("mustBeLessThan", 1)):
-        value = rule.get(operator)
-        if isinstance(value, int) and value >= less:
-            return value - less if operator != "mustBe" or value == 0 else None
-    return None
-
-
-def _rule(name: str, description: str, violated: str, **more: object) -> Document:
-    short = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
-    sentence = description if description.endswith(".") else f"{description}."
-    return {"name": short, "description": sentence, "violated": violated, **more}
+        given = mapping(each, at)
+        found = quality_rule(given, column, columns)
+        if isinstance(found, str):
+            said = given.get("name") or given.get("metric") or given.get("rule") or "rule"
+            reading.left.append(f"{at.removeprefix(reading.origin)}: {said}: {found}")
+        elif found is not None:
+            reading.rules.append(found)
 
 
 def _named(rules: Sequence[Document]) -> Iterator[Document]:
     """Each rule with a name of its own that starts with a letter."""
     taken: set[str] = set()
-    for rule in rules:
-        base = re.sub(r"^(?=[^a-z])", "rule_", str(rule["name"]))[:90]
+    for each in rules:
+        base = re.sub(r"^(?=[^a-z])", "rule_", str(each["name"]))[:90]
         name, number = base, 1
         while name in taken:
             number += 1
             name = f"{base}_{number}"
         taken.add(name)
-        yield {**rule, "name": name}
-
-
-def _literals(values: object) -> str:
-    listed = values if isinstance(values, list) else [values]
-    return ", ".join(_literal(value) for value in listed)
-
-
-def _literal(value: object) -> str:
-    """A value of the YAML as a literal of Spark's SQL."""
-    if isinstance(value, bool) or value is None:
-        return str(value).upper() if value is not None else "NULL"
-    if isinstance(value, int | float):
-        return repr(value)
-    return "'" + str(value).replace("\\", "\\\\").replace("'", "\\'") + "'"
-
-
-def _flag(holder: Document, key: str, place: str) -> bool:
-    value = holder.get(key, False)
-    if not isinstance(value, bool):
-        raise ConfigError(f"{place}.{key}: {value!r}: expected true or false")
-    return value
-
-
-def _mapping(value: object, place: str) -> Document:
-    if not isinstance(value, Mapping):
-        raise ConfigError(f"{place}: {value!r:.80}: expected a table of keys")
-    return value
-
-
-def _list(holder: Document, key: str, place: str) -> Sequence[object]:
-    value = holder.get(key) or []
-    if not isinstance(value, list):
-        raise ConfigError(f"{place}.{key}: {value!r:.80}: expected a list")
-    return value
+        yield {**each, "name": name}

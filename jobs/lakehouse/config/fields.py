@@ -137,7 +137,11 @@ SourceName = Annotated[
     ),
 ]
 
+Flag = Annotated[bool, Field(description="true or false")]
+
 Text = Annotated[str, Field(min_length=1, description="text that is not empty")]
+
+Names = Annotated[tuple[Text, ...], Field(description="a list of names")]
 
 Share = Annotated[float, Field(ge=0, le=1, description="a number from 0 to 1")]
 

@@ -6,6 +6,7 @@ import json
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from datetime import date, datetime, time
 from pathlib import Path
 from typing import TypeAlias
@@ -22,6 +23,44 @@ from lakehouse.errors import ConfigError
 
 Toml: TypeAlias = dict[str, object]
 
+# Where the rest of a file is no TOML, its topics are still its own.
+_PREFIX_LINE = re.compile(
+    r"""^[ \t]*topic_prefix[ \t]*=[ \t]*(["'])(?P<prefix>[^"'\n]+)\1""", re.MULTILINE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """What a folder of TOML files says.
+
+    Attributes:
+        sources: Those whose files are right, sorted by name.
+        refused: What is wrong with the other files, one error each.
+    """
+
+    sources: tuple[SourceConfig, ...]
+    refused: tuple[ConfigError, ...]
+
+
+def load_readable(settings: Settings) -> Loaded:
+    """The sources whose files are right, and what is wrong with the others.
+
+    Raises:
+        ConfigError: If the folder is missing, or a file does not even say its topic prefix: its
+            topics could then be taken for those of a source with a shorter one.
+    """
+    texts = _texts(settings)
+    prefixes = _prefixes(texts)
+    sources, refused = [], []
+    for path, text in texts.items():
+        try:
+            found = parse_source(text, path.stem, origin=str(path), prefixes=prefixes.values())
+        except ConfigError as wrong:
+            refused.append(wrong)
+        else:
+            sources.append(found)
+    return Loaded(tuple(sources), tuple(refused))
+
 
 def load_sources(settings: Settings) -> tuple[SourceConfig, ...]:
     """Every source of the sources folder, sorted by name.
@@ -29,12 +68,10 @@ def load_sources(settings: Settings) -> tuple[SourceConfig, ...]:
     Raises:
         ConfigError: If the folder is missing, or any file is wrong.
     """
-    texts = _texts(settings)
-    prefixes = _prefixes(texts)
-    return tuple(
-        parse_source(text, path.stem, origin=str(path), prefixes=prefixes.values())
-        for path, text in texts.items()
-    )
+    loaded = load_readable(settings)
+    if loaded.refused:
+        raise loaded.refused[0]
+    return loaded.sources
 
 
 def load_source(name: str, settings: Settings) -> SourceConfig:
@@ -102,6 +139,7 @@ def _with_defaults(given: Toml, name: str, prefixes: Iterable[str]) -> Toml:
         "snapshot": {},
         "cuts": {"keep": {"all": "24h", "hourly": "7d", "daily": "30d"}},
         "rebuild": {"undo": "7d"},
+        "reconcile": {"wait": "15m"},
     }
     longer = sorted(
         {other for other in prefixes if isinstance(prefix, str) and other.startswith(f"{prefix}.")}
@@ -152,7 +190,10 @@ def _prefixes(texts: Mapping[Path, str]) -> dict[Path, str]:
         try:
             prefix = tomllib.loads(text).get("topic_prefix")
         except tomllib.TOMLDecodeError as broken:
-            raise ConfigError(f"{path}: expected valid TOML: {broken}") from broken
+            line = _PREFIX_LINE.search(text)
+            if line is None:
+                raise ConfigError(f"{path}: expected valid TOML: {broken}") from broken
+            prefix = line["prefix"]
         if isinstance(prefix, str):
             found[path] = prefix
     return found

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Annotated, Literal, Self
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, JsonValue, model_validator
 
 from lakehouse.config.fields import (
     ChangeKind,
     ColumnType,
     Cron,
     Duration,
+    Flag,
+    Names,
     Pattern,
     SchemaMode,
     Share,
@@ -21,7 +25,6 @@ from lakehouse.config.fields import (
 from lakehouse.config.rules import OwnRule
 from lakehouse.names import RESERVED_ENDINGS
 
-Flag = Annotated[bool, Field(description="true or false")]
 SilverName = Annotated[
     str,
     Field(
@@ -30,7 +33,6 @@ SilverName = Annotated[
         "__state, __history or __retired_<n>",
     ),
 ]
-Names = Annotated[tuple[Text, ...], Field(description="a list of names")]
 Tables = Annotated[
     tuple[Text, ...], Field(description='a list of tables such as ["public.orders"]')
 ]
@@ -43,6 +45,10 @@ Patterns = Annotated[
 ]
 
 
+# Arguments of this kind belong into an Airflow connection.
+_SECRET = re.compile(r"pass(word|wd|phrase)|secret|token|api_?key|private_?key", re.IGNORECASE)
+
+
 class Section(BaseModel):
     """A table of keys; every other key is refused."""
 
@@ -50,13 +56,17 @@ class Section(BaseModel):
 
 
 class ScheduleConfig(Section):
-    """When the Dag runs. `run`: one Spark application for all steps; `task`: one for each."""
+    """When the Dag runs, and how long a task may take until Airflow ends it as hung.
+
+    With isolation `run` one Spark application does all steps; with `task` each has its own.
+    """
 
     interval: Cron = "*/5 * * * *"
     start: Annotated[
         AwareDatetime, Field(description="a time with its zone such as 2026-01-01T00:00:00Z")
     ]
     isolation: Annotated[Literal["run", "task"], Field(description='"run" or "task"')] = "run"
+    timeout: Duration = timedelta(days=1)
 
 
 class KafkaConfig(Section):
@@ -112,10 +122,14 @@ class TransactionsConfig(Section):
 
 
 class SnapshotConfig(Section):
-    """What a source snapshot may remove: see the ghosts of repeated source snapshots."""
+    """What a source snapshot may remove, and whether a signal may hold a condition as raw SQL.
+
+    `raw_conditions`: it runs in the source's database with the connector's rights.
+    """
 
     complete: Flag = False
     max_sweep: Share = 0.1
+    raw_conditions: Flag = False
 
 
 class KeepConfig(Section):
@@ -139,6 +153,54 @@ class RebuildConfig(Section):
     undo: Duration
 
 
+class AlertsConfig(Section):
+    """Who is told of a run that failed, or that did not publish in time.
+
+    Attributes:
+        notifier: The class of any Airflow notifier; None tells nobody.
+        arguments: What it is made with. It may name a connection; it never holds a secret.
+        freshness: How long after it was queued a run may take to publish; None is for ever.
+    """
+
+    notifier: Annotated[
+        str | None,
+        Field(
+            pattern=r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)+$",
+            description="the class of a notifier such as "
+            "airflow.providers.smtp.notifications.smtp.SmtpNotifier",
+        ),
+    ] = None
+    arguments: Annotated[
+        Mapping[str, JsonValue], Field(description="a table of the notifier's arguments")
+    ] = {}
+    freshness: Duration | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.notifier is None and (self.arguments or self.freshness):
+            raise ValueError("notifier: missing: expected the class of a notifier beside the rest")
+        for name in self.arguments:
+            if _SECRET.search(name):
+                raise ValueError(
+                    f"arguments.{name}: expected no secret in a TOML file: name an Airflow "
+                    "connection instead"
+                )
+        return self
+
+
+class ReconcileConfig(Section):
+    """Reconcile: where it may write, and how long it waits for a cut.
+
+    `marker`: a signal table, one of `control_tables`, in which it may insert a row that the
+    connector only logs, so that a quiet source has an event behind what was read.
+    """
+
+    marker: Annotated[
+        Text | None, Field(description='one of control_tables, such as "public.debezium_signal"')
+    ] = None
+    wait: Duration
+
+
 class ColumnConfig(Section):
     """What differs for one column of a table."""
 
@@ -158,6 +220,10 @@ class TableSchemaChangesConfig(Section):
     require_approval: Annotated[
         tuple[ChangeKind, ...] | None, Field(description="a list of change kinds")
     ] = None
+
+    def over(self, shared: SchemaChangesConfig) -> SchemaChangesConfig:
+        """What holds for the table, where the source's other tables have `shared`."""
+        return shared.model_copy(update=self.model_dump(exclude_none=True))
 
 
 class TableConfig(Section):

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from lakehouse.errors import ConfigError
 
@@ -20,7 +20,8 @@ class Settings(BaseModel):
     Attributes:
         home: Holds everything that a run creates.
         sources: The folder of the TOML files.
-        catalog_uri: `sqlite:////abs/catalog.db`, `postgresql://…`, or `http(s)://…` for REST.
+        catalog_uri: `sqlite:////abs/catalog.db`, `postgresql://…`, or `http(s)://…` for REST; not
+            shown with the other settings, since it may hold a password.
         warehouse: Root of the table files, a URI.
     """
 
@@ -28,7 +29,7 @@ class Settings(BaseModel):
 
     home: Path
     sources: Path
-    catalog_uri: str
+    catalog_uri: str = Field(repr=False)
     warehouse: str
 
     @classmethod

@@ -18,9 +18,11 @@ from lakehouse.config.fields import (
     TopicPrefix,
 )
 from lakehouse.config.sections import (
+    AlertsConfig,
     CutsConfig,
     KafkaConfig,
     RebuildConfig,
+    ReconcileConfig,
     ScheduleConfig,
     SchemaChangesConfig,
     Section,
@@ -67,6 +69,8 @@ class SourceConfig(Section):
     snapshot: SnapshotConfig
     cuts: CutsConfig
     rebuild: RebuildConfig
+    reconcile: ReconcileConfig
+    alerts: AlertsConfig = AlertsConfig()
     tables: Annotated[
         Mapping[str, TableConfig], Field(description='tables such as [tables."public.orders"]')
     ] = {}
@@ -88,6 +92,10 @@ class SourceConfig(Section):
                 _refuse_name_twice(named, options.table, key)
         for index, text in enumerate(self.control_tables):
             _parsed(text, f"control_tables[{index}]", self.connector)
+        if self.reconcile.marker not in (None, *self.control_tables):
+            raise ValueError(
+                f"reconcile.marker: {self.reconcile.marker!r}: expected one of control_tables"
+            )
         return self
 
     def table_options(self, identity: TableIdentity) -> TableConfig:
@@ -98,14 +106,9 @@ class SourceConfig(Section):
                 return options
         return TableConfig()
 
-    def configured_tables(self) -> tuple[TableIdentity, ...]:
-        """The tables that the file says something about."""
-        return tuple(parse_table(text, self.connector) for text in self.tables)
-
     def schema_changes_of(self, identity: TableIdentity) -> SchemaChangesConfig:
         """What happens when a table's schema changes."""
-        own = self.table_options(identity).schema_changes
-        return self.schema_changes.model_copy(update=own.model_dump(exclude_none=True))
+        return self.table_options(identity).schema_changes.over(self.schema_changes)
 
     def is_control_table(self, identity: TableIdentity) -> bool:
         """Whether the table is landed and counted but never becomes silver."""

@@ -1,6 +1,6 @@
 """The connectors. Adding one is one file and one line here."""
 
-from lakehouse.connectors.base import Codec, Connector, PositionField
+from lakehouse.connectors.base import Codec, Connector, InlineReference, PositionField
 from lakehouse.connectors.db2 import DB2
 from lakehouse.connectors.mariadb import MARIADB
 from lakehouse.connectors.mysql import MYSQL
@@ -14,4 +14,4 @@ CONNECTORS = {
     for connector in (DB2, MARIADB, MYSQL, ORACLE, POSTGRESQL, SQLSERVER, TICDC)
 }
 
-__all__ = ["CONNECTORS", "POSTGRESQL", "Codec", "Connector", "PositionField"]
+__all__ = ["CONNECTORS", "POSTGRESQL", "Codec", "Connector", "InlineReference", "PositionField"]

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from lakehouse.connectors.sql_text import SqlText
+
 
 class Codec(StrEnum):
     """How a position field of the source block becomes text of digits.
@@ -25,6 +27,17 @@ class Codec(StrEnum):
     """Groups of hexadecimal digits with colons between them, always of the same length."""
     HEX_TEXT = "hex_text"
     """Hexadecimal digits of any length; only the last field of a position, it is not padded."""
+
+
+class InlineReference(StrEnum):
+    """What `REFERENCES` behind a column's type means to the source, unlike FOREIGN KEY (…)."""
+
+    IGNORED = "ignored"
+    """No foreign key, or one only in some versions of the source."""
+    TO_KEY = "to key"
+    """A foreign key; without columns it refers to the table's primary key."""
+    TO_NAMESAKE = "to namesake"
+    """A foreign key; without columns it refers to the column of the same name."""
 
 
 SCHEMA_TABLE = ("schema_name", "table")
@@ -78,10 +91,15 @@ class Connector:
         key_changes_in_place: Whether an update that changes the key may be one event.
         schema_changes_in_data: Whether schema changes come between the data events, without `op`.
         ddl_dialect: sqlglot's name of the SQL in `ddl`; None where no statement is sent.
+        inline_references: What `REFERENCES` behind a column's type means in its statements.
         losses: Semantic or plain type of a message → what its values lose on their way here.
         hidden_types: The same, unless the source's own type is known or declared.
         ranges: Type of the source, in lower case and without length → its least and greatest
             number, where the messages could hold others.
+        signals: Whether it takes signals, such as one that asks for a snapshot.
+        sql: How its database writes names and values.
+        database_settings: Settings of the connector that tell the database where a table's name
+            begins with one that the TOML file leaves out; the first that is set counts.
     """
 
     name: str
@@ -99,9 +117,13 @@ class Connector:
     key_changes_in_place: bool = False
     schema_changes_in_data: bool = False
     ddl_dialect: str | None = None
+    inline_references: InlineReference = InlineReference.IGNORED
     losses: Mapping[str, str] = field(default_factory=dict)
     hidden_types: Mapping[str, str] = field(default_factory=dict)
     ranges: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    signals: bool = True
+    sql: SqlText = field(default_factory=SqlText)
+    database_settings: tuple[str, ...] = ()
 
     @property
     def source_fields(self) -> tuple[str, ...]:

@@ -3,7 +3,14 @@
 https://debezium.io/documentation/reference/stable/connectors/mysql.html ("source")
 """
 
-from lakehouse.connectors.base import DATABASE_TABLE, Codec, Connector, PositionField
+from lakehouse.connectors.base import (
+    DATABASE_TABLE,
+    Codec,
+    Connector,
+    InlineReference,
+    PositionField,
+)
+from lakehouse.connectors.sql_text import Backslash, SqlText
 
 # Binlog files are numbered up to 2^31 - 1, positions are unsigned 64-bit, rows 32-bit.
 _COMMIT = (PositionField("file", Codec.NUMBERED_FILE, 10), PositionField("pos", Codec.INTEGER, 20))
@@ -27,12 +34,15 @@ INTEGERS = {name: (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) for name, bits in _B
 }
 
 
-def binlog_connector(name: str, *, ordered_rows: bool) -> Connector:
+def binlog_connector(
+    name: str, *, ordered_rows: bool, inline_references: InlineReference
+) -> Connector:
     """A connector that reads a binlog.
 
     Args:
         name: Its name.
         ordered_rows: Whether (file, pos, row) orders the changes inside a transaction.
+        inline_references: What `REFERENCES` behind a column's type means.
     """
     return Connector(
         name=name,
@@ -43,6 +53,7 @@ def binlog_connector(name: str, *, ordered_rows: bool) -> Connector:
         gtids=True,
         zoned_timestamps=True,
         ddl_dialect="mysql",
+        inline_references=inline_references,
         losses=_LOSSES,
         hidden_types={
             "int64": "if it is BIGINT UNSIGNED, numbers above 2^63 - 1 arrive negative: declare "
@@ -50,4 +61,5 @@ def binlog_connector(name: str, *, ordered_rows: bool) -> Connector:
             "double": "if it is FLOAT with declared digits, it arrives with those of its bytes",
         },
         ranges=INTEGERS,
+        sql=SqlText(opening="`", closing="`", backslash=Backslash.HEX, boolean=True),
     )

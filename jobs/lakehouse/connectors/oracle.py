@@ -6,7 +6,8 @@ the two is the commit's. XStream numbers changes by LCR position, LogMiner by `t
 https://debezium.io/documentation/reference/stable/connectors/oracle.html ("source")
 """
 
-from lakehouse.connectors.base import SCHEMA_TABLE, Codec, Connector, PositionField
+from lakehouse.connectors.base import SCHEMA_TABLE, Codec, Connector, InlineReference, PositionField
+from lakehouse.connectors.sql_text import SqlText
 
 # Decimal text without a bound; 38 digits are more than any SCN of 64 bits has.
 _SCN_WIDTH = 38
@@ -22,8 +23,13 @@ ORACLE = Connector(
     ),
     commit_fields=1,
     ddl_dialect="oracle",
+    # https://docs.oracle.com/en/database/oracle/oracle-database/23/sqlrf/constraint.html
+    inline_references=InlineReference.TO_KEY,
     losses={
         "io.debezium.time.ZonedTimestamp": "the offset of its zone and digits behind the "
         "microsecond are lost, the instant is kept",
     },
+    # https://docs.oracle.com/en/database/oracle/oracle-database/23/sqlrf/Database-Object-Names-and-Qualifiers.html
+    sql=SqlText(any_name=False),
+    database_settings=("database.pdb.name", "database.dbname"),
 )

@@ -4,6 +4,7 @@ https://debezium.io/documentation/reference/stable/connectors/postgresql.html ("
 """
 
 from lakehouse.connectors.base import SCHEMA_TABLE, Codec, Connector, PositionField
+from lakehouse.connectors.sql_text import Backslash, SqlText
 
 # An LSN is an unsigned 64-bit number.
 _LSN_WIDTH = 20
@@ -30,4 +31,5 @@ POSTGRESQL = Connector(
         "io.debezium.data.Bits": "zero bytes at the end are cut, and the length is not sent",
         "array": "inner arrays arrive as NULL; NaN, or a NULL in one of enums, makes it all NULL",
     },
+    sql=SqlText(backslash=Backslash.DOUBLED, boolean=True),
 )

@@ -5,6 +5,7 @@ https://debezium.io/documentation/reference/stable/connectors/sqlserver.html ("s
 """
 
 from lakehouse.connectors.base import DATABASE_SCHEMA_TABLE, Codec, Connector, PositionField
+from lakehouse.connectors.sql_text import SqlText
 
 # 10 bytes, written as groups of 8, 8 and 4 hexadecimal digits.
 _LSN_WIDTH = 20
@@ -25,4 +26,11 @@ SQLSERVER = Connector(
     zoned_as_text=True,
     # https://learn.microsoft.com/sql/t-sql/data-types/int-bigint-smallint-and-tinyint-transact-sql
     ranges={"tinyint": (0, 255), "smallint": (-(2**15), 2**15 - 1)},
+    sql=SqlText(
+        opening="[",
+        closing="]",
+        text="N'{}'",
+        date="CAST('{}' AS date)",
+        timestamp="CAST('{}' AS datetime2)",
+    ),
 )

@@ -34,6 +34,7 @@ class TableFacts:
         holds: Fingerprints that `check` holds → why.
         key: The columns that identify a row; empty for a bag of rows, None for no table yet.
         renames: The columns that the source renamed, and which of them silver has followed.
+        is_empty: Whether the batch begins without a row, whatever silver has: all is applied again.
     """
 
     silver: str
@@ -42,6 +43,12 @@ class TableFacts:
     holds: Mapping[int, str]
     key: tuple[str, ...] | None = None
     renames: Renames = field(default_factory=Renames)
+    is_empty: bool = False
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether the batch builds on rows that silver has."""
+        return bool(self.stored) and not self.is_empty
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +141,7 @@ def plan_table(
     return TablePlan(
         identity=identity,
         silver=facts.silver,
-        exists=bool(facts.stored),
+        exists=facts.has_rows,
         columns=columns,
         versions=tuple(versions),
         key=key,
@@ -144,7 +151,9 @@ def plan_table(
         # A table stops right before a change that it is held at.
         renames=() if hold else facts.renames.due(facts.stored),
         renamed=facts.renames.newest,
-        defaults=older_defaults(list(facts.stored), [v.stored_columns for v in versions]),
+        defaults=older_defaults(
+            facts.stored if facts.has_rows else (), [v.stored_columns for v in versions]
+        ),
         start=facts.start,
         places=tuple(sorted({(group.topic, group.partition) for group in groups})),
         limits=limits,
@@ -160,7 +169,7 @@ def _is_read_again(groups: Sequence[Group], facts: TableFacts) -> bool:
     begun = sum(group.snapshots_begun for group in groups)
     ended = sum(group.snapshots_ended for group in groups)
     # The first snapshot of a table is interrupted before it has ended and begins again.
-    return ended > 0 and (bool(facts.stored) or begun > 1)
+    return ended > 0 and (facts.has_rows or begun > 1)
 
 
 def _blank(stored: Mapping[str, str], key: Sequence[str]) -> Version:

@@ -7,18 +7,19 @@ leaves it open whether a key is still there, it counts as gone: nothing is said 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TypeAlias
 
 from sqlglot import exp
 
-from lakehouse.connectors import Connector
+from lakehouse.connectors import Connector, InlineReference
 from lakehouse.plan.incarnations import Parts
-from lakehouse.plan.records import SchemaVersionRow
+from lakehouse.plan.records import WITHHELD, SchemaVersionRow
 from lakehouse.plan.statements import parsed_statements
 
-_ABOUT_KEYS = ("foreign key", "constraint")
+_ABOUT_KEYS = ("foreign key", "constraint", "references")
 # After these, other tables' keys may refer to another table than their text says.
 _MOVING = frozenset({"drop_table", "rename_table", "swap_table"})
 _Keys: TypeAlias = "dict[Parts, tuple[ForeignKey, ...]]"
@@ -34,7 +35,8 @@ class ForeignKey:
         columns: Those of the table that has it.
         qualifier: What stands before the name of the referenced table; empty for its own place.
         table: The referenced one.
-        referenced: Its columns; none for its primary key.
+        referenced: Its columns; none where the statement names none.
+        is_inline: Whether it stands behind the column's type, where some sources ignore it.
     """
 
     name: str
@@ -42,6 +44,7 @@ class ForeignKey:
     qualifier: str
     table: str
     referenced: tuple[str, ...]
+    is_inline: bool = False
 
     def refers_to(self, other: Parts, of: Parts) -> bool:
         """Whether it refers to another table.
@@ -65,9 +68,14 @@ class _Said:
     dropped: tuple[str, ...] = ()
 
 
-def changes_keys(ddl: str, dialect: str | None) -> frozenset[str]:
+def changes_keys(ddl: str, connector: Connector) -> frozenset[str]:
     """The tables, in lower case, of which a statement adds or drops foreign keys or constraints."""
-    return frozenset(_said(ddl, dialect))
+    ignores = connector.inline_references is InlineReference.IGNORED
+    return frozenset(
+        table
+        for table, said in _said(ddl, connector.ddl_dialect).items()
+        if said.dropped or not all(ignores and key.is_inline for key in said.added)
+    )
 
 
 def foreign_keys(
@@ -84,6 +92,37 @@ def foreign_keys(
         if row.is_from_ddl:
             _fold(row, connector, found)
     return {table: keys for table, keys in found.items() if keys}
+
+
+def unread_keys(
+    rows: Iterable[SchemaVersionRow], connector: Connector
+) -> dict[Parts, tuple[str, ...]]:
+    """Why foreign keys of a table may be unknown, by the parts of its name; those with a reason.
+
+    Args:
+        rows: Of `quality.schema_versions`, oldest first.
+        connector: Of the source.
+    """
+    found: dict[Parts, tuple[str, ...]] = {}
+    for row in rows if connector.ddl_dialect else ():
+        if row.is_from_ddl:
+            table = row.source_table.parts(connector.name)
+            was = row.previous_table.parts(connector.name) if row.previous_table else table
+            kept = found.pop(was, ())
+            is_new = "create_table" in row.change_kinds and not row.previous
+            reason = _unread(row, connector.ddl_dialect)
+            found[table] = tuple(dict.fromkeys([*(() if is_new else kept), reason]))
+    return {table: tuple(filter(None, reasons)) for table, reasons in found.items() if any(reasons)}
+
+
+def _unread(row: SchemaVersionRow, dialect: str | None) -> str:
+    if row.ddl == WITHHELD:
+        return "foreign keys: its statements are withheld, since it has masked columns"
+    text = row.ddl.lower()
+    if "references" in text and not _said(row.ddl, dialect):
+        place = f"{row.topic}[{row.partition}] {row.offset}"
+        return f"foreign keys: the statement at {place} is not understood"
+    return ""
 
 
 def _fold(row: SchemaVersionRow, connector: Connector, found: _Keys) -> None:
@@ -113,7 +152,9 @@ def _renamed(columns: Iterable[str], renamed: dict[str, str]) -> tuple[str, ...]
     return tuple(renamed.get(name.lower(), name) for name in columns)
 
 
-def _said(ddl: str, dialect: str | None) -> dict[str, _Said]:
+# Every statement is looked at for its keys and for what is not understood of them.
+@lru_cache(maxsize=256)
+def _said(ddl: str, dialect: str | None) -> Mapping[str, _Said]:
     """Table in lower case → what a text says of its keys."""
     if dialect is None or not any(words in ddl.lower() for words in _ABOUT_KEYS):
         return {}
@@ -132,19 +173,26 @@ def _keys(statement: exp.Expr) -> Iterator[ForeignKey]:
     if not isinstance(statement, exp.Alter | exp.Create):
         return
     for key in statement.find_all(exp.ForeignKey):
-        reference = key.args.get("reference")
-        to = reference.find(exp.Table) if reference is not None else None
         named = key.find_ancestor(exp.Constraint)
-        if to is not None and reference is not None:
-            target = reference.this
-            columns = target.expressions if isinstance(target, exp.Schema) else ()
-            yield ForeignKey(
-                name=(named.name if named is not None else key.name).lower(),
-                columns=tuple(column.name for column in key.expressions),
-                qualifier=to.db,
-                table=to.name,
-                referenced=tuple(column.name for column in columns),
-            )
+        name = named.name if named is not None else key.name
+        columns = tuple(column.name for column in key.expressions)
+        yield from _key(name, columns, key.args.get("reference"))
+    for column in statement.find_all(exp.ColumnDef):
+        for constraint in column.constraints:
+            if isinstance(constraint.kind, exp.Reference):
+                found = _key(constraint.name, (column.name,), constraint.kind)
+                yield from (replace(each, is_inline=True) for each in found)
+
+
+def _key(
+    name: str, columns: tuple[str, ...], reference: exp.Expression | None
+) -> Iterator[ForeignKey]:
+    to = reference.find(exp.Table) if reference is not None else None
+    if to is not None and reference is not None:
+        target = reference.this
+        referenced = target.expressions if isinstance(target, exp.Schema) else ()
+        names = tuple(column.name for column in referenced)
+        yield ForeignKey(name.lower(), columns, to.db, to.name, names)
 
 
 def _dropped(statement: exp.Alter) -> Iterator[str]:

@@ -101,6 +101,8 @@ class StagedCut:
         epochs: JSON text of the logs that the source has had.
         marks: Metric of the suite `transactions` → its count; empty where nobody looked.
         topics: `topic/partition` → metric of the suite `bronze` → its count, as the batch tells it.
+        replaced: Iceberg table → the snapshot of `main` whose place the staged one takes, where
+            the staged one was not made from it.
     """
 
     branch: str
@@ -119,6 +121,7 @@ class StagedCut:
     epochs: str = ""
     marks: Mapping[str, int] = field(default_factory=dict)
     topics: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    replaced: Mapping[str, int] = field(default_factory=dict)
 
     def to_detail(self) -> dict[str, object]:
         """The cut as the JSON object that `quality.runs.detail` holds."""
@@ -193,6 +196,13 @@ def identities_of(cut: CutRow | None) -> dict[str, tuple[str | int | None, ...]]
     if cut is None or not cut.identities:
         return {}
     return {name: tuple(parts) for name, parts in json.loads(cut.identities).items()}
+
+
+def replaced_of(cut: CutRow | None) -> dict[str, int]:
+    """Iceberg table → the snapshot of `main` whose place its snapshot in the cut takes."""
+    if cut is None or not cut.replaced:
+        return {}
+    return {name: int(snapshot) for name, snapshot in json.loads(cut.replaced).items()}
 
 
 def published_names(cut: CutRow | None) -> dict[TableIdentity, str]:

@@ -102,15 +102,24 @@ class Incarnations:
             connector: Of the source.
             position: Of an event; None for one that has none.
         """
-        mine = (table.parts(connector), table.incarnation)
+        own = table.parts(connector)
+        former = {parts for parts, ends in self.ends.items() if any(end.became for end in ends)}
         found = [
             told
-            for parts, each in self.types.items()
-            for told in each
-            if self.at(parts, told.position) == mine
+            for parts in {own, *former}
+            for told in self.types.get(parts, ())
+            if self.at(parts, told.position) == (own, table.incarnation)
             and (position is None or told.position <= position)
         ]
         return max(found, key=lambda told: told.position).types if found else {}
+
+    def retyped(self) -> dict[Parts, tuple[str, ...]]:
+        """Positions behind which columns have other types, ascending; only of tables with some."""
+        found = {
+            parts: tuple(told.position for told in mine if told.is_turn)
+            for parts, mine in self.types.items()
+        }
+        return {parts: positions for parts, positions in found.items() if positions}
 
     def lives(self) -> Iterator[Life]:
         """All lives of names that were dropped or renamed."""

@@ -2,6 +2,8 @@
 
 A lease names a run and carries a fencing token that only rises. A writer compares its token with
 the newest one right before each commit; a lower one is refused. See `design.md` §7, "One writer".
+Maintenance takes the lease too, between the steps of a run as well: it changes no row, so that
+what the run has staged may still be published.
 """
 
 from __future__ import annotations
@@ -34,12 +36,22 @@ class Lease:
         run_id: The run that took it.
         holder: The process that works under it; None between two steps of a run.
         expires_at_s: Seconds since the epoch; nobody needs to wait longer.
+        staged: The token under which rows were staged that may still be published, where
+            maintenance came between; 0 where that is the lease's own.
+        is_upkeep: Whether maintenance holds it.
     """
 
     token: int
     run_id: str
     holder: Holder | None
     expires_at_s: float
+    staged: int = 0
+    is_upkeep: bool = False
+
+    @property
+    def work(self) -> int:
+        """The token under which rows were staged that may still be published."""
+        return self.staged or self.token
 
     def to_json(self) -> str:
         """The lease as a table property's text."""
@@ -50,7 +62,7 @@ class Lease:
         """The lease that `to_json` wrote."""
         values = json.loads(text)
         holder = Holder(**values["holder"]) if values["holder"] else None
-        return Lease(values["token"], values["run_id"], holder, values["expires_at_s"])
+        return Lease(**{**values, "holder": holder})
 
 
 def may_take(lease: Lease | None, run_id: str, now_s: float, *, holder_is_gone: bool) -> bool:
@@ -65,3 +77,26 @@ def may_take(lease: Lease | None, run_id: str, now_s: float, *, holder_is_gone: 
     if lease is None or lease.expires_at_s <= now_s or holder_is_gone:
         return True
     return lease.run_id == run_id and lease.holder is None
+
+
+def may_maintain(lease: Lease | None, now_s: float, *, holder_is_gone: bool) -> bool:
+    """Whether maintenance may take the lease now: no process works under it.
+
+    Args:
+        lease: The newest one; None when nobody ever took it.
+        now_s: Seconds since the epoch.
+        holder_is_gone: Known only on the holder's own host; False elsewhere.
+    """
+    return lease is None or lease.holder is None or lease.expires_at_s <= now_s or holder_is_gone
+
+
+def handed_back(mine: Lease, before: Lease | None) -> Lease:
+    """The lease as maintenance leaves it: the run before has as long left as it had.
+
+    Args:
+        mine: The one that maintenance holds.
+        before: The one that it found; None where nobody ever took it.
+    """
+    if before is None or before.holder is not None:
+        return Lease(mine.token, mine.run_id, None, 0, mine.staged)
+    return Lease(mine.token, before.run_id, None, before.expires_at_s, mine.staged)

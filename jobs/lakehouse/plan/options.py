@@ -65,7 +65,7 @@ def with_options(
         return replace(
             plan,
             soft=soft,
-            becomes_soft=soft and plan.exists and not facts.stored_soft,
+            becomes_soft=soft and bool(facts.stored_docs) and not facts.stored_soft,
             history=options.history,
             notes=(*plan.notes, *notes),
         )

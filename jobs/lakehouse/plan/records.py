@@ -14,8 +14,10 @@ from typing import Literal
 
 from lakehouse.names import TableIdentity
 
-Step = Literal["land", "check", "apply", "validate", "publish"]
+Step = Literal["land", "check", "apply", "validate", "publish", "maintain"]
+# Those of a run, in order; maintenance is a run of its own, which reports leave out.
 STEPS: tuple[Step, ...] = ("land", "check", "apply", "validate", "publish")
+MAINTAIN: Step = "maintain"
 Status = Literal["succeeded", "failed", "superseded"]
 Severity = Literal["critical", "warning", "info"]
 # What becomes of a schema version: followed; followed as far as silver's columns stay as they are;
@@ -27,6 +29,8 @@ POLICY = "policy"
 CHANGE, FULL = "change", "full"
 # The fingerprint of a schema version that a statement told begins so.
 DDL = "ddl:"
+# Stands in the place of a statement that may quote a masked value.
+WITHHELD = "withheld: the table has masked columns"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +78,8 @@ class CutRow:
         moves: JSON: [[old, new], …] of silver tables that got another name with this cut.
         held: JSON: silver table → how many of its keys wait for a quarantined event.
         epochs: JSON: where each new log of the source begins, and the GTIDs before it.
+        replaced: JSON: Iceberg table → the snapshot of its `main` whose place its snapshot in the
+            cut takes, whatever their histories; of rebuilt tables alone.
     """
 
     source: str
@@ -93,6 +99,7 @@ class CutRow:
     moves: str
     held: str = ""
     epochs: str = ""
+    replaced: str = ""
 
 
 @dataclass(frozen=True, slots=True)

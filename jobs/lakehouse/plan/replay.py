@@ -86,6 +86,32 @@ def open_rows(rows: Iterable[QuarantineRow], applied: LandedOffsets) -> dict[Pla
     }
 
 
+def taken_out(rows: Iterable[QuarantineRow], since: datetime, run_id: str) -> list[Place]:
+    """The messages that left the quarantine.
+
+    Args:
+        rows: A source's quarantine, in no order.
+        since: The rows of before do not count.
+        run_id: Nor do those of this run.
+    """
+    return [
+        (row.topic, row.partition, row.offset)
+        for row in rows
+        if row.state != OPEN and row.recorded_at > since and row.run_id != run_id
+    ]
+
+
+def put_back(
+    rows: Iterable[QuarantineRow], taken_by: str, run_id: str, now: datetime
+) -> list[QuarantineRow]:
+    """The rows that say that what a run took out of the quarantine is in it again."""
+    return [
+        replace(row, state=OPEN, detail="a rebuild was undone", run_id=run_id, recorded_at=now)
+        for row in rows
+        if row.state == REPLAYED and row.run_id == taken_by
+    ]
+
+
 def fate(message: Message, judged: Judgement) -> Fate:
     """What becomes of one message."""
     table = message.identity

@@ -13,10 +13,16 @@ from datetime import datetime
 from pathlib import Path
 
 from lakehouse.config import SourceConfig
+from lakehouse.plan.rebuilding import Rebuild
 from lakehouse.plan.records import Step
 
 # A run that judges what another one published; it has no other step.
 FULL_RUN = "full__"
+# A run that changes no row.
+MAINTENANCE_RUN = "maintain__"
+RECONCILE_RUN = f"{FULL_RUN}reconcile__"
+# A run of the Dag that rebuilds; it lands nothing.
+REBUILD_RUN = "rebuild__"
 JOBS_FOLDER = Path(__file__).resolve().parents[2]
 
 
@@ -30,6 +36,7 @@ class Run:
         started: When this try of the run began; text for the same reason.
         replay: Whether it applies quarantined messages again.
         full: Whether it judges all rows of the newest cut.
+        rebuild: What it makes again from bronze; None for nothing.
     """
 
     run_id: str | None = None
@@ -40,11 +47,17 @@ class Run:
     land_decides: bool = False
     replay: bool = False
     full: bool = False
+    rebuild: Rebuild | None = None
 
 
 def application(step: Step | None) -> Path:
     """The entry script of a step, or of all five (None)."""
     return JOBS_FOLDER / f"{step or 'run'}.py"
+
+
+def reconcile_application() -> Path:
+    """The entry script that compares a source with its silver."""
+    return JOBS_FOLDER / "reconciliation.py"
 
 
 def arguments(source: SourceConfig, run: Run) -> list[str]:
@@ -63,7 +76,31 @@ def arguments(source: SourceConfig, run: Run) -> list[str]:
         "--replay": run.replay,
         "--full": run.full,
     }
-    return [*pairs, *(name for name, is_on in flags.items() if is_on)]
+    return [*pairs, *(name for name, is_on in flags.items() if is_on), *asked(run.rebuild)]
+
+
+def asked(rebuild: Rebuild | None) -> list[str]:
+    """The application's arguments that say what is rebuilt."""
+    if rebuild is None:
+        return []
+    # With = no value is taken for an option.
+    tables = [f"--table={text}" for text in rebuild.tables]
+    return ["--rebuild", *tables, *(["--undo"] if rebuild.undo else [])]
+
+
+def reconciliation(
+    source: SourceConfig, run: Run, tables: Iterable[str], *, repair: bool
+) -> list[str]:
+    """The arguments of the application that compares a source with its silver.
+
+    Args:
+        source: The source.
+        run: Its id and its start.
+        tables: As TOML files write them; none means all.
+        repair: Whether what differs is repaired.
+    """
+    flags = ["--repair"] if repair else []
+    return [*arguments(source, run), *(f"--table={table}" for table in tables), *flags]
 
 
 def approval(

@@ -16,6 +16,8 @@ STATE_ENDING = "__state"
 HISTORY_ENDING = "__history"
 # A silver table and what belongs to it: moved, published and tagged together.
 ENDINGS = ("", STATE_ENDING, HISTORY_ENDING)
+# Iceberg's name of the branch that readers have.
+MAIN = "main"
 TopicPartition = tuple[str, int]
 # Topic, topic partition and offset of a message.
 Place = tuple[str, int, int]
@@ -90,7 +92,7 @@ class TablePlan:
     Attributes:
         silver: Namespace and name of its silver table.
         columns: Silver's columns after the batch: name as stored → Spark type.
-        exists: Whether silver has the table.
+        exists: Whether silver has the table, with rows that the batch builds on.
         versions: Schema versions that the batch carries, oldest first; those behind a hold are
             not among them.
         key: Columns that identify a row; none for a bag of rows, which its whole image names.
@@ -113,6 +115,7 @@ class TablePlan:
         notes: What a person should know of its options.
         sweep: What a source snapshot may remove.
         held: How many of its keys wait for a quarantined event before the batch.
+        base: The ref of its tables that the batch builds on.
     """
 
     identity: TableIdentity
@@ -140,6 +143,7 @@ class TablePlan:
     notes: tuple[str, ...] = ()
     sweep: SweepRule = field(default_factory=SweepRule)
     held: int = 0
+    base: str = MAIN
 
     @property
     def is_bag(self) -> bool:

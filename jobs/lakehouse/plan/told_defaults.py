@@ -15,6 +15,7 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Context, Decimal
 
 from lakehouse.plan.added_columns import AddedColumn, added_columns
+from lakehouse.plan.records import WITHHELD
 from lakehouse.plan.tables import TablePlan
 from lakehouse.plan.types import Column, Kind, ValueType
 
@@ -60,6 +61,10 @@ def with_told_defaults(
             defaults.pop(name, None)
         if name not in defaults and (statement.default or statement.required):
             notes.append(_unknown(statement))
+    if any(ddl == WITHHELD for ddl, _ in statements):
+        hidden = {name: c for name, c in added.items() if not c.type.is_masked}
+        unknown = [c.name for name, c in hidden.items() if name not in {*newest, *defaults}]
+        notes += [_hidden(unknown)] if unknown else []
     return replace(plan, defaults=defaults, notes=tuple(notes))
 
 
@@ -81,6 +86,14 @@ def _unknown(column: AddedColumn) -> str:
     return (
         f"column {column.name!r} was added with {what}, which the source gave to its older rows "
         "without an event: they are NULL here; read the table again with an incremental snapshot"
+    )
+
+
+def _hidden(names: Sequence[str]) -> str:
+    return (
+        f"columns {', '.join(map(repr, names))} were added by statements that are withheld, since "
+        "the table has masked columns: a default that only they tell is not known; if there is "
+        "one, older rows are NULL here: read the table again with an incremental snapshot"
     )
 
 

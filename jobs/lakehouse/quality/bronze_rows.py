@@ -12,7 +12,7 @@ from lakehouse.names import bronze_table
 from lakehouse.plan.offsets import OffsetRange
 from lakehouse.quality.judgement import Measurement
 from lakehouse.quality.landed import LandedRanges
-from lakehouse.quality.silver_rows import Shape
+from lakehouse.quality.metric_rows import Shape
 from lakehouse.spark.sql import any_of, in_partition, literal
 from lakehouse.spark.tables import full_name
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 from lakehouse.config.source_types import parse_source_type
 from lakehouse.plan.incarnations import Parts, ToldTypes
@@ -48,6 +49,7 @@ def _types(row: SchemaVersionRow) -> dict[str, str]:
     return {column["name"]: column["type"] for column in columns if _is_known(column["type"])}
 
 
+@lru_cache(maxsize=10_000)
 def _is_known(text: str) -> bool:
     try:
         parse_source_type(text)

@@ -121,7 +121,8 @@ def event_of(message: SchemaMessage, document: Mapping[str, object], connector: 
     Raises:
         ValueError, TypeError, KeyError, AttributeError: The document is none of a schema change.
     """
-    dialect = CONNECTORS[connector].ddl_dialect
+    rules = CONNECTORS[connector]
+    dialect = rules.ddl_dialect
     ddl, told = str(document.get("ddl") or ""), document.get("tableChanges") or ()
     if not isinstance(told, Sequence):
         raise TypeError(f"tableChanges: expected a list, found {type(told).__name__}")
@@ -129,7 +130,7 @@ def event_of(message: SchemaMessage, document: Mapping[str, object], connector: 
     changes = _with_old_tables([_change(each, connector, columns) for each in told], tables)
     told_so = ((change.was, change.identity.table) for change in changes if change.was)
     renamed = tuple(dict.fromkeys((*tables, *told_so)))
-    keyed = changes_keys(ddl, dialect)
+    keyed = changes_keys(ddl, rules)
     return SchemaEvent(message, ddl, tuple(changes), renamed=renamed, keyed=keyed)
 
 

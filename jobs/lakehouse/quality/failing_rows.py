@@ -7,16 +7,19 @@ Keys come from silver, where masked columns are hashed, redacted or dropped; nev
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from lakehouse.envelope import DELETE
 from lakehouse.names import bronze_table, quote_ident
 from lakehouse.plan.offsets import OffsetRange
 from lakehouse.quality.bronze_rows import TESTS, in_range, landed_by
 from lakehouse.quality.landed import LandedRanges
+from lakehouse.quality.own_suites import rule_metric
 from lakehouse.quality.reference_rows import ReferenceRows
 from lakehouse.quality.silver_rows import SilverRows
 from lakehouse.spark.reasons import LARGE_VALUE_BYTES
-from lakehouse.spark.sql import all_of, any_of, in_partition
+from lakehouse.spark.sql import all_of, any_of, in_partition, literal
 from lakehouse.spark.tables import full_name
 
 # Keys of one expectation and subject.
@@ -42,13 +45,34 @@ class FailingRows:
             return self._older if self._columns and not self.rows.target.is_new else None
         if metric == "dangling_references" and self.references:
             counted = any_of(each.dangling for each in self.references)
-        elif metric in self.rows.tests:
-            counted = f"({self.rows.is_judged}) AND ({self.rows.tests[metric]}) > 0"
+        elif test := self._tests.get(metric):
+            counted = f"({self.rows.is_judged}) AND ({test}) > 0"
         else:
             return None
         return (
             f"SELECT {self._key} key, array({self._message}) messages "
             f"FROM {self._staged} WHERE {counted} LIMIT {MAX_KEYS}"
+        )
+
+    @property
+    def _tests(self) -> dict[str, str]:
+        """Metric → whether a row is bad; none for rules that need rows, and do not refuse them."""
+        own = {rule_metric(rule.name): rule for rule in self.rows.target.rules}
+        tests = {
+            name: self._repeats(names) if names and self.rows.has_columns(names) else test
+            for name, test in self.rows.rule_tests.items()
+            for names in [own[name].unique]
+            if not own[name].at_least and not own[name].rows
+        }
+        return {**self.rows.tests, **tests}
+
+    def _repeats(self, names: Sequence[str]) -> str:
+        """Whether another row has the values of a row in some columns."""
+        columns = ", ".join(map(quote_ident, names))
+        live = f"{quote_ident(self.rows.target.table.cdc)}.op != {literal(DELETE)}"
+        return (
+            f"int({live} AND ({columns}) IN (SELECT {columns} FROM {self._staged} WHERE {live} "
+            f"GROUP BY {columns} HAVING count(*) > 1))"
         )
 
     @property
@@ -65,7 +89,7 @@ class FailingRows:
     def _older(self) -> str:
         """Keys with an older version than the published one, and the message of each of both."""
         staged = f"({self._versions} FROM {self._staged} WHERE {self.rows.is_judged}) s"
-        published = f"({self._versions} FROM {full_name(self.rows.target.silver)}) p"
+        published = f"({self._versions} FROM {self.rows.target.published}) p"
         return (
             f"SELECT {self._key} key, array(s.__message, p.__message) messages "
             f"FROM {staged} JOIN {published} USING ({self._columns}) "

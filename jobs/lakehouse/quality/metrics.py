@@ -21,9 +21,10 @@ from lakehouse.plan import records
 from lakehouse.quality.bronze_rows import bronze_measurement, bronze_statements
 from lakehouse.quality.judgement import Measurement
 from lakehouse.quality.landed import LandedRanges
+from lakehouse.quality.metric_rows import COUNTS, own_counts
 from lakehouse.quality.reference_rows import ReferenceRows, reference_rows, types_of
 from lakehouse.quality.silver_measurements import silver_measurements
-from lakehouse.quality.silver_rows import COUNTS, SilverRows, own_counts
+from lakehouse.quality.silver_rows import SilverRows, unique_subject
 from lakehouse.quality.staged import Target
 from lakehouse.spark.session import tune
 
@@ -72,6 +73,7 @@ def measure(
     totals = session.sql(_totals(parts, width)).collect() if parts else ()
     rows = {row["subject"]: row for row in totals}
     own = {target.silver for target in targets} | {each.subject for each in referring}
+    own |= {unique_subject(t.silver, rule) for t in targets for rule in t.rules if rule.unique}
     ranges = {f"{each.topic}/{each.partition}": each for each in landed.ranges}
     # Messages of the run that lie in no range, such as those without a topic, are subjects too.
     places = sorted({*ranges, *rows} - own)
@@ -93,8 +95,9 @@ def _silver_statements(
     statements += [table.changed for table in large]
     statements += [table.staged_keys for table in large if not table.target.table.key]
     keyed = [table for table in large if table.target.table.key]
+    statements += [text for table in tables if table.full for text in table.unique]
     statements += [each.referring for each in referring]
-    far = [each for each in referring if each.reference.rows > whole_up_to]
+    far = [each for each in referring if _is_far(each, whole_up_to)]
     statements += [each.referenced for each in referring if each not in far]
     if keyed or far:
         count = _keys([*keyed, *(each.rows for each in far)])
@@ -120,6 +123,11 @@ def _silver_statements(
 def _is_large(table: SilverRows, whole_up_to: int) -> bool:
     judged_whole = table.full or table.target.is_new
     return not judged_whole and table.target.table.rows > whole_up_to
+
+
+def _is_far(reference: ReferenceRows, whole_up_to: int) -> bool:
+    """Whether the few rows that a batch refers to are looked for among many."""
+    return not reference.rows.target.is_whole and reference.reference.rows > whole_up_to
 
 
 def _keys(tables: Iterable[SilverRows]) -> int:

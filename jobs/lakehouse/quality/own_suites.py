@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from expectations import Severity, Suite
-from expectations.suite import bad_rows
+from expectations.suite import counted_rows
 from lakehouse.config.rules import OwnRule
 from lakehouse.quality.judgement import Judgement, Measurement, judge
 
@@ -25,12 +25,13 @@ def own_suite(table: str, rules: Iterable[OwnRule]) -> Suite:
         subject="silver table",
         description=f"What {table} is expected to hold, as its owner wrote it.",
         rules=tuple(
-            bad_rows(
-                rule.name,
+            counted_rows(
                 rule_metric(rule.name),
-                rule.at_most,
-                rule.description,
-                Severity(rule.severity),
+                (rule.at_least, rule.most),
+                name=rule.name,
+                description=rule.description,
+                severity=Severity(rule.severity),
+                expected=rule.expected,
             )
             for rule in rules
         ),

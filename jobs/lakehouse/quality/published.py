@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 
 from lakehouse.config import SourceConfig
 from lakehouse.names import RETIRED, TableIdentity
@@ -15,6 +16,9 @@ from lakehouse.plan.handover import StagedCut, StagedTable, identities_of
 from lakehouse.plan.records import CutRow, RunRow
 from lakehouse.quality.column_facts import NO_FACTS, ColumnFacts
 from lakehouse.quality.staged import Target
+
+# How long a source snapshot may take: its rows come table by table.
+_SNAPSHOT = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +63,7 @@ def published_targets(
     source: SourceConfig,
     tables: Iterable[StagedTable],
     facts: Mapping[tuple[str, ...], ColumnFacts],
+    judged_at: datetime,
 ) -> tuple[Target, ...]:
     """Each table with all its rows judged.
 
@@ -66,17 +71,19 @@ def published_targets(
         source: The source.
         tables: From `published_tables`.
         facts: Parts of a source table's name → what its schema versions say.
+        judged_at: When; what was read in the day before may be part of a source snapshot that
+            has not ended.
     """
     return tuple(
         Target(
             table=table,
-            branch="",
             start={},
             end={},
-            is_new=True,
+            is_whole=True,
+            settled=judged_at - _SNAPSHOT,
             facts=facts.get(identity.parts(source.connector), NO_FACTS),
-            # A rule that lets a batch have some bad rows says nothing of a whole table.
-            rules=tuple(r for r in source.table_options(identity).rules if not r.at_most),
+            rules=source.table_options(identity).rules,
+            not_judged=source.table_options(identity).not_judged,
         )
         for table in tables
         for identity in [TableIdentity.of(table.identity)]

@@ -3,8 +3,9 @@
 In: a table and a reference of it. Out: `SELECT` texts by the hash of the values that refer: how
 many rows of the batch have them, and whether a referenced row does.
 
-Rows that a source snapshot read are left out: until it has ended, what they refer to may be still
-to come. Text is compared without case and without blanks at its end, as databases may do.
+Rows that a source snapshot has just read are left out: until it has ended, what they refer to may
+be still to come. Deleted rows that stay refer to nothing. Text is compared without case and without
+blanks at its end, as databases may do.
 """
 
 from __future__ import annotations
@@ -14,11 +15,12 @@ from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
-from lakehouse.envelope import READ
+from lakehouse.envelope import DELETE, READ
 from lakehouse.names import quote_ident
-from lakehouse.quality.silver_rows import Shape, SilverRows
+from lakehouse.quality.metric_rows import Shape
+from lakehouse.quality.silver_rows import SilverRows
 from lakehouse.quality.staged import Reference
-from lakehouse.spark.sql import all_of, literal
+from lakehouse.spark.sql import all_of, any_of, literal
 
 _WHOLE_NUMBERS = frozenset({"tinyint", "smallint", "int", "bigint"})
 
@@ -91,9 +93,12 @@ class ReferenceRows:
     @property
     def _condition(self) -> str:
         """A reference that is NULL in part refers to nothing."""
-        op = f"{quote_ident(self.rows.target.table.cdc)}.op"
-        present = _present(self.reference.columns)
-        return all_of((self.rows.is_changed, f"{op} != {literal(READ)}", present))
+        target, cdc = self.rows.target, quote_ident(self.rows.target.table.cdc)
+        counts = f"{cdc}.op NOT IN ({literal(READ)}, {literal(DELETE)})"
+        if target.settled is not None:
+            long_ago = f"unix_seconds({cdc}.source_ts) < {int(target.settled.timestamp())}"
+            counts = any_of((counts, all_of((f"{cdc}.op = {literal(READ)}", long_ago))))
+        return all_of((self.rows.is_changed, counts, _present(self.reference.columns)))
 
     @property
     def _kinds(self) -> tuple[list[str], list[str]]:

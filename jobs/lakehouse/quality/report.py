@@ -85,7 +85,7 @@ class Report:
         verdict: The worst of all; `error` where a step failed.
         message: The outcome in one sentence.
         validated_at: When it was validated, else when its last step ended.
-        notes: What apply found that a person should know, in sentences.
+        notes: What a person should know that no expectation says, in sentences.
         not_validated: The tables whose rows nothing was said about, though they were meant to be.
         conservation: The law's counts, summed over topic partitions.
         scope: `full` where all rows of a published cut were judged.

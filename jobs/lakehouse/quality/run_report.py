@@ -62,7 +62,7 @@ def run_report(
         message=message,
         validated_at=utc_text((validated or last).ended_at),
         steps=tuple(map(_step, steps)),
-        notes=staged.findings if staged else (),
+        notes=(*(staged.findings if staged else ()), *_not_judged(judged.get("not_judged", {}))),
         tables=_tables(judged.get("verdicts", {}), staged, findings),
         not_validated=_not_validated(steps, staged, published) if not judged else (),
         findings=findings,
@@ -137,6 +137,10 @@ def _not_validated(
     if staged is not None:
         return tuple(table.silver for table in staged.tables if table.changed)
     return tuple(published)
+
+
+def _not_judged(reasons: Mapping[str, Sequence[str]]) -> list[str]:
+    return [f"{table}: not judged: {each}" for table, mine in reasons.items() for each in mine]
 
 
 def _step(row: RunRow) -> ReportStep:

@@ -5,15 +5,19 @@ In: the tables, and a row of counts for each. Out: one measurement for each tabl
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
 
 from pyspark.sql import Row
 
+from lakehouse.config.rules import OwnRule
 from lakehouse.quality.judgement import Measurement
 from lakehouse.quality.landed import LandedRanges
+from lakehouse.quality.metric_rows import own_counts
 from lakehouse.quality.own_suites import rule_metric
 from lakehouse.quality.reference_rows import ReferenceRows
-from lakehouse.quality.silver_rows import own_counts
+from lakehouse.quality.silver_rows import unique_subject
 from lakehouse.quality.staged import Target
 
 # What compares a batch with the cut before it.
@@ -47,7 +51,9 @@ def silver_measurements(
     """
     dangling = _dangling(referring, rows)
     return tuple(
-        _measurement(each, rows.get(each.silver), landed, dangling.get(each.silver))
+        _measurement(
+            each, rows.get(each.silver), landed, dangling.get(each.silver), _repeated(each, rows)
+        )
         for each in targets
     )
 
@@ -64,8 +70,38 @@ def _dangling(
     return found
 
 
+def _repeated(target: Target, rows: Mapping[str, Row]) -> dict[str, int]:
+    """Rule → rows whose values in its columns another row has already."""
+    found = {rule.name: rows.get(unique_subject(target.silver, rule)) for rule in target.rules}
+    return {name: int(row["repeated"]) for name, row in found.items() if row is not None}
+
+
+def _counted(
+    rule: OwnRule, measured: Mapping[str, int], own: int, repeated: Mapping[str, int]
+) -> int:
+    """The rows that count by a rule of a person; of a share, those that are too many."""
+    rows = measured.get("row_count", 0)
+    count = rows if rule.rows else own + repeated.get(rule.name, 0)
+    if rule.at_most_percent is None:
+        return count
+    # As written, not as the nearest binary fraction.
+    allowed = Fraction(str(rule.at_most_percent)) * rows / 100
+    return max(0, count - math.floor(allowed))
+
+
+def _note(rule: OwnRule) -> str:
+    if rule.unique:
+        return f"rows that repeat {', '.join(rule.unique)}"
+    what = "all rows" if rule.rows else f"rows with {rule.violated}"
+    return what if rule.at_most_percent is None else f"{what}, as far as they are too many"
+
+
 def _measurement(
-    target: Target, row: Row | None, landed: LandedRanges, dangling: Mapping[str, int] | None
+    target: Target,
+    row: Row | None,
+    landed: LandedRanges,
+    dangling: Mapping[str, int] | None,
+    repeated: Mapping[str, int],
 ) -> Measurement:
     # A table whose last row is gone has no row here: all its counts are 0.
     measured = row.asDict() if row is not None else {}
@@ -82,17 +118,20 @@ def _measurement(
         "lossy_columns": len(target.facts.lossy),
         "hours_behind": landed.hours_behind(measured.get("newest")),
     }
-    if not target.branch:
+    if target.is_whole:
         values |= dict.fromkeys(_OF_BATCHES)
     own = zip(target.rules, own_counts(len(target.rules)), strict=True)
-    values |= {rule_metric(rule.name): measured.get(name, 0) for rule, name in own}
+    values |= {
+        rule_metric(rule.name): _counted(rule, measured, measured.get(name, 0), repeated)
+        for rule, name in own
+    }
     notes = {
         "unresolved_placeholders": ", ".join(sorted(table.unresolved)),
         "nulls_in_required": ", ".join(table.required),
         "duplicate_keys": ", ".join(table.key),
         "values_out_of_range": ", ".join(sorted(target.ranges)),
         "lossy_columns": "; ".join(target.facts.lossy),
-        **{rule_metric(rule.name): f"rows with {rule.violated}" for rule in target.rules},
+        **{rule_metric(rule.name): _note(rule) for rule in target.rules},
     }
     if dangling is not None:
         values["dangling_references"] = sum(dangling.values())

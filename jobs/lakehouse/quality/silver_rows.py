@@ -10,80 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from lakehouse.config.rules import read_columns
+from lakehouse.config.rules import OwnRule, read_columns
 from lakehouse.envelope import DELETE, PLACEHOLDER
 from lakehouse.names import quote_ident
 from lakehouse.plan.tables import TopicPartition
+from lakehouse.quality.metric_rows import NO_VERSION, Shape
+from lakehouse.quality.own_suites import rule_metric
 from lakehouse.quality.staged import Target
 from lakehouse.spark.sql import any_of, in_partition, literal
-from lakehouse.spark.tables import full_name
 
-COUNTS = (
-    "changed_rows",
-    "deleted_rows",
-    "null_keys",
-    "placeholder_values",
-    "missing_positions",
-    "rows_outside_cut",
-    "nulls_in_required",
-    "values_out_of_range",
-    "messages",
-    "missing_coordinates",
-    "missing_timestamps",
-    "future_timestamps",
-    "ancient_timestamps",
-    "references",
-    "referenced",
-)
 # Masked columns have another type.
 _NUMBERS = frozenset({"int", "bigint", "decimal(20,0)"})
-_NO_NUMBER = "CAST(NULL AS bigint)"
-NO_VERSION = "CAST(NULL AS struct<epoch: bigint, position: string>)"
-
-
-def own_counts(width: int) -> tuple[str, ...]:
-    """The names of the counts of rules that persons wrote."""
-    return tuple(f"own_{number}" for number in range(width))
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """One `SELECT` of the shape; every field is SQL.
-
-    Attributes:
-        counts: By name in COUNTS; the others are 0.
-        version: Of the staged row.
-        published: The version that the published row has.
-        offset: Kafka offset, for messages alone.
-        newest: When it was changed, or sent: microseconds since the epoch.
-        own: How many rules of a person the row breaks, for each of a table's rules.
-        width: How many such rules the table with the most has: all statements have one shape.
-    """
-
-    subject: str
-    h1: str
-    h2: str
-    n: str
-    counts: Mapping[str, str]
-    version: str = NO_VERSION
-    published: str = NO_VERSION
-    offset: str = _NO_NUMBER
-    newest: str = _NO_NUMBER
-    own: tuple[str, ...] = ()
-    width: int = 0
-
-    def select(self, relation: str, where: str = "true") -> str:
-        """The statement over a relation."""
-        own = dict(zip(own_counts(self.width), self.own, strict=False))
-        named = {**dict.fromkeys((*COUNTS, *own_counts(self.width)), "0"), **self.counts, **own}
-        counts = ", ".join(f"bigint({text}) {name}" for name, text in named.items())
-        return (
-            f"SELECT {self.subject} subject, bigint({self.h1}) h1, bigint({self.h2}) h2, "
-            f"bigint({self.n}) n, {counts}, {self.version} version, "
-            f"{self.published} published_version, {self.offset} first_offset, "
-            f"{self.newest} newest "
-            f"FROM {relation} WHERE {where}"
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,17 +121,39 @@ class SilverRows:
         counts["changed_rows"] = f"int({self.is_changed})"
         version = f"if({judged}, {self._version}, NULL)"
         shape = self._shape(n=n, counts=counts, version=version)
-        own = tuple(f"if({judged}, {test}, 0)" for test in self._rule_tests())
+        own = tuple(f"if({judged}, {test}, 0)" for test in self.rule_tests.values())
         newest = f"if({self.is_changed}, unix_micros({self._cdc('source_ts')}), NULL)"
         return replace(shape, own=own, newest=newest)
 
-    def _rule_tests(self) -> Iterable[str]:
-        """One test for each rule of a person; every row breaks one whose columns are not there."""
-        there = {name.lower() for name in self.types}
-        for rule in self.target.rules:
-            is_there = all(name.lower() in there for name in read_columns(rule.violated))
+    @property
+    def rule_tests(self) -> dict[str, str]:
+        """Metric → how often a row counts in it, for the rules of a person, in their order.
+
+        Every row breaks a rule whose columns are not there.
+        """
+        return {
             # A condition may end in a comment.
-            yield f"int(coalesce({rule.violated}\n, false))" if is_there else "1"
+            rule_metric(rule.name): f"int(coalesce({rule.condition}\n, false))"
+            if self.has_columns((*read_columns(rule.condition), *rule.unique))
+            else "1"
+            for rule in self.target.rules
+        }
+
+    @property
+    def unique(self) -> tuple[str, ...]:
+        """For each rule about columns that may not repeat: the live rows by these columns."""
+        live = f"{self._cdc('op')} != {literal(DELETE)}"
+        return tuple(
+            Shape(subject, h1, h2, "1", {}, width=self.width).select(self._staged, live)
+            for rule in self.target.rules
+            if rule.unique and self.has_columns(rule.unique)
+            for subject in [literal(unique_subject(self.target.silver, rule))]
+            for h1, h2 in [[_hash_of(rule.unique, salt) for salt in "ab"]]
+        )
+
+    def has_columns(self, names: Iterable[str]) -> bool:
+        """Whether the table has all of some columns, in any case."""
+        return {name.lower() for name in names} <= {name.lower() for name in self.types}
 
     @property
     def _published_versions(self) -> Shape:
@@ -216,7 +175,14 @@ class SilverRows:
 
     def _hash(self, salt: str) -> str:
         """Half of the 128 bits that name a key; NULL where a part of the key is missing."""
-        key = [quote_ident(name) for name in self.target.table.key]
+        kinds = {name.lower(): kind for name, kind in self.types.items()}
+        # The published rows are of before the batch, which may have widened a column of the key.
+        key = [
+            f"CAST({quote_ident(name)} AS {kinds[name.lower()]})"
+            if name.lower() in kinds
+            else quote_ident(name)
+            for name in self.target.table.key
+        ]
         if not key:
             return "NULL"
         return f"if({self._has_null_key}, NULL, xxhash64('{salt}', {', '.join(key)}))"
@@ -276,7 +242,19 @@ class SilverRows:
 
     @property
     def _published(self) -> str:
-        return full_name(self.target.silver)
+        return self.target.published
+
+
+def unique_subject(silver: str, rule: OwnRule) -> str:
+    """Names the columns of a rule that may not repeat among the subjects of a pass."""
+    return f"{silver}#{rule.name}"
+
+
+def _hash_of(names: Iterable[str], salt: str) -> str:
+    """Half of the hash of some columns; NULL where one of them is."""
+    columns = [quote_ident(name) for name in names]
+    missing = any_of(f"{column} IS NULL" for column in columns)
+    return f"if({missing}, NULL, xxhash64('{salt}', {', '.join(columns)}))"
 
 
 def _sum(conditions: Iterable[str]) -> str:

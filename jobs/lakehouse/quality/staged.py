@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 
 from lakehouse.config import SourceConfig, TopicRole, topic_role
 from lakehouse.config.rules import OwnRule
@@ -18,7 +19,7 @@ from lakehouse.plan.progress import Progress
 from lakehouse.plan.records import CutRow, RunRow
 from lakehouse.plan.tables import TopicPartition
 from lakehouse.quality.column_facts import NO_FACTS, ColumnFacts
-from lakehouse.spark.tables import full_name, snapshot_name
+from lakehouse.spark.tables import snapshot_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,23 +46,28 @@ class Target:
     """One silver table and what of it is judged: the batch of a staged one, or all of a cut's.
 
     Attributes:
-        branch: Where it is staged; empty for a table of a published cut.
         start: Topic partition → first offset of the batch.
         end: Topic partition → first offset that the table does not hold.
-        is_new: True when no published cut is before it: every row is a changed row.
+        before: Its snapshot in the published cut before it; None where that has no such table.
+        is_whole: Whether all rows of a published cut are judged, and no batch.
+        settled: Rows that a source snapshot read before it have what they refer to, if there is
+            any; None where no row has that a source snapshot read.
         facts: What its schema versions say.
         rules: What the TOML file, or a file that it names, expects of its rows.
         references: Its foreign keys that can be judged.
+        not_judged: What of it is not judged, each with its reason.
     """
 
     table: StagedTable
-    branch: str
     start: Mapping[TopicPartition, int]
     end: Mapping[TopicPartition, int]
-    is_new: bool
+    before: int | None = None
+    is_whole: bool = False
+    settled: datetime | None = None
     facts: ColumnFacts = NO_FACTS
     rules: tuple[OwnRule, ...] = ()
     references: tuple[Reference, ...] = ()
+    not_judged: tuple[str, ...] = ()
 
     @property
     def ranges(self) -> Mapping[str, tuple[int, int]]:
@@ -75,10 +81,23 @@ class Target:
 
     @property
     def relation(self) -> str:
-        """Its judged rows, in Spark SQL."""
-        if self.branch:
-            return full_name(self.silver, self.branch)
+        """Its judged rows, in Spark SQL: a snapshot stays when its staging branch is gone."""
         return snapshot_name(self.silver, self.table.snapshot or 0)
+
+    @property
+    def is_new(self) -> bool:
+        """Whether no published cut is before it: every row is a changed row."""
+        return self.before is None
+
+    @property
+    def published(self) -> str:
+        """Its rows in the published cut before it, in Spark SQL."""
+        return snapshot_name(self.silver, self.before or 0)
+
+    @property
+    def snapshots(self) -> tuple[int, ...]:
+        """The snapshots of it that are read."""
+        return tuple(number for number in (self.table.snapshot, self.before) if number is not None)
 
 
 def staged_cut(row: RunRow) -> StagedCut:
@@ -114,18 +133,19 @@ def targets(
         base: The published cut that it follows; None for the first one.
         facts: Parts of a source table's name → what its schema versions say.
     """
-    published = set(base.tables) if base else set()
+    published = base.tables if base else {}
     before = base.offsets if base else ""
     left_before = excluded_of(base)
     return tuple(
         Target(
             table=table,
-            branch=cut.branch,
             start={**dict.fromkeys(end, 0), **_of_table(before, left_before, table, end)},
             end=end,
-            is_new=table.silver not in published,
+            # Of a table that takes the place of another, every row is new.
+            before=None if table.silver in cut.replaced else published.get(table.silver),
             facts=(facts or {}).get(identity.parts(source.connector), NO_FACTS),
-            rules=source.table_options(identity).rules,
+            rules=tuple(r for r in source.table_options(identity).rules if not r.needs_all_rows),
+            not_judged=source.table_options(identity).not_judged,
         )
         for table in cut.tables
         if table.changed

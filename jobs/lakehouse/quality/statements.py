@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from lakehouse.config import SourceConfig
 from lakehouse.plan.following import follow_renames
 from lakehouse.plan.incarnations import End, Incarnations, Parts
-from lakehouse.plan.records import HOLD, POLICY, SchemaVersionRow
+from lakehouse.plan.records import HOLD, POLICY, WITHHELD, SchemaVersionRow
 from lakehouse.plan.renames import Rename
 from lakehouse.quality.column_lives import Follows, column_renames, every_table, placed, turns
 from lakehouse.quality.column_types import told_types
@@ -143,6 +143,8 @@ def additions(
 ) -> dict[tuple[Parts, int], tuple[tuple[str, str], ...]]:
     """Table of today and incarnation → statements that may add columns, with its name in them.
 
+    A statement that is withheld adds columns too; which default it gives them is not known.
+
     Args:
         rows: Oldest first.
         connector: Of the source.
@@ -150,7 +152,8 @@ def additions(
     """
     found: dict[tuple[Parts, int], list[tuple[str, str]]] = {}
     for row in placed(rows):
-        if row.is_from_ddl and "add" in row.ddl.lower():
+        is_hidden = row.ddl == WITHHELD and "add_column" in row.change_kinds
+        if row.is_from_ddl and (is_hidden or "add" in row.ddl.lower()):
             table = row.source_table
             life = lives.at(table.parts(connector), row.position)
             found.setdefault(life, []).append((row.ddl, table.table))

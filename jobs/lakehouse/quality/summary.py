@@ -20,6 +20,7 @@ from lakehouse.plan.records import (
     QUARANTINE,
     RESULTS,
     RUNS,
+    STEPS,
     CutRow,
     QuarantineRow,
     ResultRow,
@@ -76,7 +77,7 @@ def read_recent(ledger: Ledger, source: str) -> Recent:
     cuts = ledger.newest(CUTS, _RECENT_ROWS, source=source)
     published = [row for row in cuts if isinstance(row, CutRow) and row.state == "published"]
     return Recent(
-        tuple(row for row in runs if isinstance(row, RunRow)),
+        tuple(row for row in runs if isinstance(row, RunRow) and row.step in STEPS),
         max(published, key=lambda row: row.cut_id, default=None),
     )
 
@@ -175,7 +176,7 @@ def _state(name: str, behind: Container[str]) -> str:
 
 def _is_told(row: RunRow) -> bool:
     """Whether there is something to report: a validation, or a step that failed."""
-    return row.step == "validate" or row.status != SUCCEEDED
+    return row.step == "validate" or (row.step in STEPS and row.status != SUCCEEDED)
 
 
 def _identities(cut: CutRow, versions: Iterable[SchemaVersionRow]) -> dict[str, str]:

@@ -12,9 +12,8 @@ from dataclasses import replace
 from lakehouse.config import SourceConfig
 from lakehouse.names import TableIdentity
 from lakehouse.plan.masks import masks_of
+from lakehouse.plan.records import WITHHELD
 from lakehouse.quality import ddl
-
-_WITHHELD = "withheld: the table has masked columns"
 
 
 def masked_columns(
@@ -34,7 +33,7 @@ def without_statement(
 ) -> ddl.SchemaEvent:
     """The event without a statement that may quote a masked value, such as a default."""
     is_withheld = event.ddl and any(masked(each.identity) for each in event.changes)
-    return replace(event, ddl=_WITHHELD) if is_withheld else event
+    return replace(event, ddl=WITHHELD) if is_withheld else event
 
 
 def without_values(change: ddl.TableChange, masked: Container[str]) -> ddl.TableChange:

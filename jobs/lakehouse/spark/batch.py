@@ -84,22 +84,13 @@ def open_batch(
     A local checkpoint keeps the rows and cuts the plan short, unlike a cache: each later query
     would analyse the whole parsing again.
     """
-    size = messages_between(since.progress, landed)
-    tune(spark, size)
-    messages = read_slice(spark, source, since.progress, landed)
-    envelopes = parse(messages, source, connector, sorted(landed.topics), since.epochs)
-    envelopes = envelopes.localCheckpoint(eager=False)
+    messages, envelopes = _read(spark, source, connector, since, landed)
     named = partial(with_incarnations, connector=connector, incarnations=since.incarnations)
     followed = follow_logs(spark, source, since, landed, envelopes, named)
-    parsed, since = followed.envelopes, followed.since
-    groups = profile(parsed, since.position)
-    before_it = partial(earlier, spark, source, since)
-    empty = {(group.topic, group.partition) for group in groups if group.reason == EMPTY_MESSAGE}
-    if empty:
-        parsed = without_tombstones(parsed, sorted(empty), before_it).localCheckpoint(eager=False)
-        groups = profile(parsed, since.position)
-    placed = _place(spark, source, connector, parsed, groups, since)
+    since = followed.since
+    placed, groups = _complete(spark, source, connector, followed.envelopes, since)
     clock = _stream_time(messages, until)
+    before_it = partial(earlier, spark, source, since)
     around = Surroundings(clock, landed, before_it, since.left_behind)
     cut = _cut(placed, source, connector, around)
     if any(group.halves for group in groups):
@@ -119,10 +110,96 @@ def open_batch(
         landed=landed,
         end=end,
         transactions=cut,
-        size=size,
+        size=messages_between(since.progress, landed),
         epochs=since.epochs,
         findings=followed.findings,
     )
+
+
+def open_until(
+    spark: SparkSession,
+    source: SourceConfig,
+    connector: Connector,
+    since: Since,
+    end: LandedOffsets,
+) -> Batch:
+    """Parse what stands before a cut: it ends there, and its logs are those of the cut.
+
+    Args:
+        spark: The session.
+        source: The source.
+        connector: Its position fields.
+        since: Where it begins, and the logs that the cut knows.
+        end: The offsets of the cut, which keep transactions whole.
+    """
+    messages, envelopes = _read(spark, source, connector, since, end)
+    named = with_incarnations(envelopes, connector, since.incarnations)
+    placed, groups = _complete(spark, source, connector, named, since)
+    size = messages_between(since.progress, end)
+    return whole_batch(source, since, end, (messages, placed, groups), size)
+
+
+def whole_batch(
+    source: SourceConfig,
+    since: Since,
+    end: LandedOffsets,
+    parsed: tuple[DataFrame, DataFrame, tuple[Group, ...]],
+    size: int,
+) -> Batch:
+    """A batch of which nothing waits for the end of a transaction.
+
+    Args:
+        source: The source.
+        since: Where it begins, and the logs that are known.
+        end: The offsets that it ends at.
+        parsed: Its bronze rows, the same parsed, and their groups.
+        size: How many messages it has at most.
+    """
+    messages, placed, groups = parsed
+    tables = table_groups(groups, source)
+    return Batch(
+        messages=messages,
+        envelopes=placed,
+        all_groups=groups,
+        groups=groups,
+        schemas=load_schemas(messages, placed, tables, source, since.incarnations),
+        landed=end,
+        end=end,
+        transactions=TransactionCut(),
+        size=size,
+        epochs=since.epochs,
+    )
+
+
+def _read(
+    spark: SparkSession,
+    source: SourceConfig,
+    connector: Connector,
+    since: Since,
+    end: LandedOffsets,
+) -> tuple[DataFrame, DataFrame]:
+    """Bronze rows, and the same parsed."""
+    tune(spark, messages_between(since.progress, end))
+    messages = read_slice(spark, source, since.progress, end)
+    envelopes = parse(messages, source, connector, sorted(end.topics), since.epochs)
+    return messages, envelopes.localCheckpoint(eager=False)
+
+
+def _complete(
+    spark: SparkSession,
+    source: SourceConfig,
+    connector: Connector,
+    parsed: DataFrame,
+    since: Since,
+) -> tuple[DataFrame, tuple[Group, ...]]:
+    """Envelopes with what only their neighbours tell, and their profile."""
+    groups = profile(parsed, since.position)
+    empty = {(group.topic, group.partition) for group in groups if group.reason == EMPTY_MESSAGE}
+    if empty:
+        before_it = partial(earlier, spark, source, since)
+        parsed = without_tombstones(parsed, sorted(empty), before_it).localCheckpoint(eager=False)
+        groups = profile(parsed, since.position)
+    return _place(spark, source, connector, parsed, groups, since), groups
 
 
 def _place(

@@ -23,8 +23,9 @@ from pyspark.sql import types as T
 from lakehouse.names import bronze_table
 from lakehouse.plan.offsets import LandedOffsets, TopicProgress
 from lakehouse.plan.records import RunRow
+from lakehouse.plan.tables import MAIN
 from lakehouse.spark.ledger import Ledger
-from lakehouse.spark.metadata import MAIN, is_in_main, load_metadata, refs
+from lakehouse.spark.metadata import is_in_main, load_metadata, refs
 from lakehouse.spark.tables import create_table, full_name
 
 OFFSETS_PROPERTY = "lakehouse.offsets"
@@ -131,11 +132,19 @@ class Bronze:
         """
         return _carried(self._ancestors(ref))
 
+    def telling(self) -> int | None:
+        """The newest snapshot of `main` whose commit carries the landed offsets; None for none."""
+        carrying = (each for each in self._ancestors(MAIN) if _offsets(each) is not None)
+        return next((each.snapshot_id for each in carrying), None)
+
     def before(self, snapshot_id: int) -> LandedOffsets | None:
         """The landed offsets before a snapshot, as commits carry them; None where none does."""
         metadata = load_metadata(self.ledger.catalog, self.table)
         snapshot = metadata.snapshot_by_id(snapshot_id) if metadata else None
         if metadata is None or snapshot is None:
+            return None
+        parent = snapshot.parent_snapshot_id
+        if parent is not None and metadata.snapshot_by_id(parent) is None:
             return None
         return _carried(islice(ancestors_of(snapshot, metadata), 1, None))
 
@@ -210,10 +219,15 @@ def _carried(history: Iterable[Snapshot]) -> LandedOffsets | None:
     """The landed offsets of the newest snapshot that has them, of a history, newest first."""
     snapshot = None
     for snapshot in history:
-        text = snapshot.summary.get(OFFSETS_PROPERTY) if snapshot.summary else None
+        text = _offsets(snapshot)
         if text is not None:
             return LandedOffsets.from_json(text)
     return LandedOffsets() if snapshot is None or _is_empty(snapshot) else None
+
+
+def _offsets(snapshot: Snapshot) -> str | None:
+    """The landed offsets that a commit carries, as JSON; None where it carries none."""
+    return snapshot.summary.get(OFFSETS_PROPERTY) if snapshot.summary else None
 
 
 def _is_landing(row: RunRow) -> bool:

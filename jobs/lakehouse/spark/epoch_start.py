@@ -16,13 +16,19 @@ from pyspark.sql import DataFrame, Row
 from lakehouse.envelope import INCREMENTAL, READ
 from lakehouse.plan.epochs import MOST_INTERVALS, MOST_READS, Epoch, Gtids, Interval
 from lakehouse.plan.offsets import LandedOffsets
-from lakehouse.spark.epochs import BARE_POSITION, has_begun, is_known, number_of, server_of
+from lakehouse.spark.epochs import (
+    HAS_GTID,
+    has_begun,
+    is_known,
+    number_of,
+    server_of,
+    without_log,
+)
 from lakehouse.spark.lanes import EACH_LANE, IS_INCREMENT, IS_STREAMED, SOURCE_LANE
 from lakehouse.spark.sql import any_of, in_partition, literal
 
-_HAS_GTID = f"{number_of('gtid')} IS NOT NULL"
 _SERVER = f"{server_of('gtid')} AS server"
-_READ = ("gtid", "snapshot", "position", "log")
+_READ = ("gtid", "snapshot", "position")
 _IS_READ = f"gtid IS NULL AND snapshot NOT IN ('false', {literal(INCREMENTAL)})"
 
 
@@ -42,12 +48,12 @@ def find_epoch(
         history: The envelopes before the batch; read only when something fell.
         landed: How far bronze goes.
     """
-    shows = f"(streams OR increments) AND {_HAS_GTID}"
+    shows = f"(streams OR increments) AND {HAS_GTID}"
     events = lanes.where(shows).selectExpr("*", _SERVER)
     candidates = fallen.where(shows).selectExpr("*", _SERVER)
     if candidates.isEmpty():
         return None
-    shown = f"(({IS_STREAMED}) OR ({IS_INCREMENT})) AND {_HAS_GTID}"
+    shown = f"(({IS_STREAMED}) OR ({IS_INCREMENT})) AND {HAS_GTID}"
     seen = history.where(shown).select("topic", "partition", "gtid")
     older = seen.distinct().selectExpr(f"{EACH_LANE} AS lane", "gtid", _SERVER)
     older = older.localCheckpoint(eager=False)
@@ -141,7 +147,7 @@ def _starts(
 def _reads(*older: DataFrame) -> tuple[str, ...]:
     """Where source snapshots of the older logs were read, whatever lanes that lag have of them."""
     every = reduce(DataFrame.unionByName, older).where(f"{_IS_READ} AND position IS NOT NULL")
-    found = every.selectExpr(f"{BARE_POSITION} AS position").distinct()
+    found = every.selectExpr(f"{without_log('position')} AS position").distinct()
     rows = found.orderBy(F.col("position").desc()).limit(MOST_READS).collect()
     return tuple(sorted(row["position"] for row in rows))
 

@@ -19,8 +19,6 @@ _MARK, _END = "~", "|"
 _WIDTH = 6
 _LENGTH = len(_MARK) + _WIDTH + len(_END)
 _NONE = "CAST(NULL AS string)"
-BARE_POSITION = "substring(position, length(log) + 1)"
-"""An envelope's position in its own log."""
 
 
 def log_of(epochs: Sequence[Epoch], gtid: str = _NONE, position: str = _NONE) -> str:
@@ -49,9 +47,10 @@ def in_logs(envelopes: DataFrame, epochs: Sequence[Epoch]) -> DataFrame:
     """
     confirmed = max((n for n, e in enumerate(epochs, 1) if e.confirmed_ms is not None), default=0)
     told = list(enumerate(epochs, 1))[confirmed:]
-    log = _log(told, "gtid", BARE_POSITION, "log" if confirmed else "''")
-    placed = envelopes.withColumns({"bare": F.expr(BARE_POSITION), "log": F.expr(log)})
-    return placed.withColumn("position", F.concat("log", "bare")).drop("bare")
+    bare = without_log("position")
+    log = _log(told, "gtid", bare, "log" if confirmed else "''")
+    placed = envelopes.withColumn("log", F.expr(log))
+    return placed.withColumn("position", F.expr(f"concat(log, {bare})"))
 
 
 def number_of_log(epochs: Sequence[Epoch], gtid: str) -> str:
@@ -96,6 +95,9 @@ def server_of(gtid: str) -> str:
 def number_of(gtid: str) -> str:
     """The number of the transaction; NULL where the text is no GTID."""
     return f"try_cast(regexp_extract({gtid}, r{literal(GTID)}, 2) AS bigint)"
+
+
+HAS_GTID = f"{number_of('gtid')} IS NOT NULL"
 
 
 def _log(

@@ -20,7 +20,7 @@ from pyspark.sql import types as T
 from lakehouse.envelope import DELETE
 from lakehouse.names import quote_ident
 from lakehouse.plan.tables import TablePlan
-from lakehouse.spark import metadata, silver, tables
+from lakehouse.spark import silver, tables
 from lakehouse.spark.epochs import epoch_of
 from lakehouse.spark.sql import literal
 from lakehouse.spark.truncates import Truncate, as_array
@@ -68,15 +68,15 @@ def stage_history(work: Work, resolved: DataFrame, truncates: Sequence[Truncate]
         Whether the branch differs from `main`.
     """
     v = quote_ident(version_name(work.plan))
-    begun = metadata.head(work.catalog, work.plan.history_table) is not None
+    begun = work.has_rows(work.plan.history_table)
     events = version_events(resolved, work.plan).localCheckpoint(eager=False)
     lowest = events.agg(F.min("from_position")).collect()[0][0]
-    has_rows = work.plan.exists and metadata.head(work.catalog, work.plan.silver) is not None
+    has_rows = work.has_rows(work.plan.silver)
     fills = bool(work.plan.schema.add) and (begun or has_rows)
     if lowest is None and not truncates and not fills and (begun or not has_rows):
         return False
     work.check()
-    tables.create_branch(work.spark, work.plan.history_table, work.branch)
+    work.begin(work.plan.history_table)
     if has_rows and not begun:
         _seed(work)
     if fills:
@@ -123,7 +123,7 @@ def _stored(work: Work, events: DataFrame, lowest: str) -> DataFrame:
 
 def _all_truncates(work: Work, lowest: str, truncates: Sequence[Truncate]) -> tuple[Truncate, ...]:
     """The batch's truncates and the applied ones that a version of the batch may end with."""
-    if metadata.head(work.catalog, work.plan.state) is None:
+    if not work.has_rows(work.plan.state):
         return tuple(truncates)
     barriers = silver.barriers_from(work.spark, work.plan, lowest)
     return tuple(sorted([*barriers, *truncates], key=lambda truncate: truncate.position))
@@ -182,7 +182,7 @@ def _seed(work: Work) -> None:
     }
     struct = ", ".join(f"{fields.get(name, f'{cdc}.{name}')} AS {name}" for name in _FIELDS)
     rows = (
-        work.spark.table(tables.full_name(plan.silver))
+        tables.at_ref(work.spark, plan.silver, plan.base)
         .where(silver.is_live(cdc))
         .selectExpr(
             *(quote_ident(name) for name in plan.columns),

@@ -93,7 +93,7 @@ def hold_keys(
 
 
 def _stored(spark: SparkSession, plan: TablePlan) -> DataFrame:
-    rows = spark.table(tables.full_name(plan.state)).where(f"kind = {literal(silver.HELD)}")
+    rows = tables.at_ref(spark, plan.state, plan.base).where(f"kind = {literal(silver.HELD)}")
     return rows.selectExpr(
         "key AS row_key",
         *_EVENT[1:],

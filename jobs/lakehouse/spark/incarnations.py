@@ -23,11 +23,7 @@ def with_incarnations(
 ) -> DataFrame:
     """Tell the events of a table from those of another one that had its name before."""
     envelopes = _with_turns(envelopes, connector, incarnations.turns)
-    retyped = {
-        parts: [told.position for told in mine if told.is_turn]
-        for parts, mine in incarnations.types.items()
-    }
-    envelopes = _with_turns(envelopes, connector, retyped, "NOT has_schema")
+    envelopes = _with_turns(envelopes, connector, incarnations.retyped(), "NOT has_schema")
     lives = list(incarnations.lives())
     if not lives:
         return envelopes

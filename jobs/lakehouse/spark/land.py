@@ -16,14 +16,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import structlog
-from py4j.protocol import Py4JJavaError
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lakehouse.errors import LandingRefused, MainMoved
 from lakehouse.plan.landing import LandingPlan
 from lakehouse.plan.offsets import LandedOffsets, landing_tasks
+from lakehouse.plan.tables import MAIN
 from lakehouse.spark.bronze import (
     BATCH_ID_PROPERTY,
     OFFSETS_PROPERTY,
@@ -32,7 +31,6 @@ from lakehouse.spark.bronze import (
     Bronze,
     PartitionCount,
 )
-from lakehouse.spark.metadata import MAIN
 from lakehouse.spark.session import tune
 from lakehouse.spark.tables import (
     append_on_branch,
@@ -176,20 +174,9 @@ def _staging_branch(
     """A branch at `main` that is gone afterwards; its name is this process's alone."""
     run = re.sub(r"[^A-Za-z0-9]", "_", landing.run_id)[:60]
     branch = f"landing_{run}_{landing.attempt}_{number}_{uuid.uuid4().hex[:8]}"
-    _until_committed(lambda: create_branch(spark, bronze.table, branch))
+    create_branch(spark, bronze.table, branch)
     try:
         yield branch
     finally:
         with contextlib.suppress(Exception):  # What is left over is dropped by `doctor`.
-            _until_committed(lambda: drop_branch(spark, bronze.table, branch))
-
-
-def _until_committed(change: Callable[[], None]) -> None:
-    """Repeat a change of a ref that lost a race: Iceberg does not repeat these by itself."""
-    for left in reversed(range(MAX_TRIES)):
-        try:
-            return change()
-        except (PySparkException, Py4JJavaError) as failure:
-            if not left or "CommitFailedException" not in str(failure):
-                raise
-    return None
+            drop_branch(spark, bronze.table, branch)

@@ -18,11 +18,10 @@ from lakehouse.plan.epochs import Epoch, Fall, starts_by_falls
 from lakehouse.plan.offsets import LandedOffsets
 from lakehouse.plan.progress import Progress
 from lakehouse.plan.tables import TopicPartition
-from lakehouse.spark.epochs import number_of, number_of_log, without_log
+from lakehouse.spark.epochs import HAS_GTID, number_of_log, without_log
 from lakehouse.spark.lanes import IS_STREAMED
 from lakehouse.spark.sql import any_of, in_partition
 
-_HAS_GTID = f"{number_of('gtid')} IS NOT NULL"
 _IN_ORDER = "OVER (PARTITION BY topic, partition ORDER BY at)"
 _FALLS = f"coalesce(bare < coalesce(lag(bare) {_IN_ORDER}, {without_log('top.position')}), false)"
 # An event's log is no newer than that of any event behind it.
@@ -66,18 +65,16 @@ def with_late_starts(
 
     Args:
         epochs: The logs that the source has had.
-        late: From `late_places`.
+        late: From `late_places`; at least one.
         lanes: The streamed events of the batch, from `lanes.in_lanes`.
         history: Gives the envelopes before the batch; called only where a position falls.
     """
-    if not late:
-        return epochs
     is_late = any_of(map(in_partition, sorted(late)))
-    events = lanes.where(f"({is_late}) AND streams AND {_HAS_GTID}")
+    events = lanes.where(f"({is_late}) AND streams AND {HAS_GTID}")
     events = events.selectExpr("topic", "partition", "offset AS at", "position", "gtid", "top")
     if not _falls(events, epochs):
         return epochs
-    seen = history().where(f"({is_late}) AND {IS_STREAMED} AND {_HAS_GTID}")
+    seen = history().where(f"({is_late}) AND {IS_STREAMED} AND {HAS_GTID}")
     place_and_gtid = ["topic", "partition", "gtid"]
     fresh = events.join(seen.select(*place_and_gtid).distinct(), place_and_gtid, "left_anti")
     for place, falls in _falls(fresh, epochs).items():

@@ -1,61 +1,65 @@
 """The lease of a source, kept in the catalog: one atomic commit takes it.
 
-In: a source and a run. Out: a fencing token. A lease is a table property of `quality.leases`, and
-taking it creates the branch `<source>_<token>` in the same commit. Two takers of one token cannot
-both create it: Iceberg's requirement `assert-ref-snapshot-id` fails for the second
-(https://iceberg.apache.org/spec/#table-metadata-and-snapshots), on every catalog.
+In: a source and a run. Out: a fencing token, and the check to call before each commit.
 """
 
 from __future__ import annotations
 
-import os
-import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from dataclasses import dataclass, replace
 
-import pyarrow as pa
 from pyiceberg.catalog import Catalog
-from pyiceberg.exceptions import (
-    CommitFailedException,
-    NoSuchTableError,
-    TableAlreadyExistsError,
-)
-from pyiceberg.table import Table
-from pyiceberg.table.update import (
-    AssertRefSnapshotId,
-    RemoveSnapshotRefUpdate,
-    SetPropertiesUpdate,
-    SetSnapshotRefUpdate,
-    TableRequirement,
-    TableUpdate,
-)
 
 from lakehouse.errors import Superseded
-from lakehouse.plan.lease import BETWEEN_STEPS_S, HEARTBEAT_S, TTL_S, Holder, Lease, may_take
-from lakehouse.spark.metadata import ensure_namespace
+from lakehouse.plan.lease import (
+    BETWEEN_STEPS_S,
+    HEARTBEAT_S,
+    TTL_S,
+    Lease,
+    handed_back,
+    may_maintain,
+    may_take,
+)
+from lakehouse.spark.holders import is_gone, this_process
+from lakehouse.spark.lease_table import LeaseTable
 
-_TABLE = "quality.leases"
 _TRIES = 20
+# Maintenance holds the lease for one table at a time; a run waits for it.
+_PATIENCE_S = 1800
+_LOOK_S = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Upkeep:
+    """The lease while maintenance holds it.
+
+    Attributes:
+        token: Its fencing token.
+        work: The token under which rows may be staged that a run still publishes.
+        check: Refuses to go on once another one took the lease; to call before each commit.
+    """
+
+    token: int
+    work: int
+    check: Callable[[], None]
 
 
 class Leases:
     """Takes, renews, checks and gives back the lease of one source."""
 
     def __init__(self, catalog: Catalog, source: str) -> None:
-        self._catalog = catalog
         self._source = source
-        self._property = f"lease.{source}"
+        self._table = LeaseTable(catalog, source)
 
     def current(self) -> Lease | None:
         """The newest lease; None when the source never had one."""
-        text = self._load().properties.get(self._property)
-        return Lease.from_json(text) if text else None
+        return self._table.current()
 
     def take(self, run_id: str) -> int:
-        """Take the lease for this process.
+        """Take the lease for this process, once maintenance is done with a table.
 
         Returns:
             The new fencing token.
@@ -63,16 +67,7 @@ class Leases:
         Raises:
             Superseded: A living run holds it.
         """
-        for _ in range(_TRIES):
-            table = self._load()
-            text = table.properties.get(self._property)
-            seen = Lease.from_json(text) if text else None
-            if not may_take(seen, run_id, time.time(), holder_is_gone=_is_gone(seen)):
-                raise Superseded(_held(self._source, seen))
-            token = (seen.token if seen else 0) + 1
-            if self._commit_taking(table, Lease(token, run_id, _this_process(), _expiry(TTL_S))):
-                return token
-        raise Superseded(f"Source {self._source!r}: the lease was contended {_TRIES} times; retry")
+        return self._take(run_id)[1].token
 
     def check(self, token: int) -> None:
         """Refuse to go on when the token is not the newest one.
@@ -92,126 +87,126 @@ class Leases:
         """Keep a taken lease alive while a step works; gives the check to call before commits.
 
         Args:
-            token: From `take`.
+            token: From `take`, by this step or by an earlier one of the run.
             run_id: The run that took it.
             lone_step: Whether another process does the next step; the lease then waits for it.
                 Otherwise this process keeps it, and gives it up by dying.
 
         Raises:
-            Superseded: The token is not the newest one, now or at the end.
+            Superseded: Another run took the lease, now or at the end.
         """
-        self._renew(token, run_id, _this_process(), TTL_S)
-        done = threading.Event()
-        beat = threading.Thread(target=self._beat, args=(token, run_id, done), daemon=True)
-        beat.start()
+        mine = self._own(token, run_id) or self._take(run_id, staged=token)[1]
+        mine = replace(mine, run_id=run_id, holder=this_process())
+        with self._beating(mine):
+            yield lambda: self.check(mine.token)
+        holder = None if lone_step else this_process()
+        self._renew(replace(mine, holder=holder), BETWEEN_STEPS_S)
+
+    @contextmanager
+    def upkeep(self, run_id: str, patience_s: float) -> Iterator[Upkeep]:
+        """The lease for the maintenance of one table, between two steps of a run as well.
+
+        Args:
+            run_id: Names the maintenance.
+            patience_s: For how many seconds it waits for a process that works under the lease.
+
+        Raises:
+            Superseded: One works longer than that, or another run took the lease meanwhile.
+        """
+        before, mine = self._take(run_id, is_upkeep=True, patience_s=patience_s)
         try:
-            yield lambda: self.check(token)
+            with self._beating(mine):
+                yield Upkeep(mine.token, mine.work, lambda: self.check(mine.token))
         finally:
-            done.set()
-            beat.join()
-        holder = None if lone_step else _this_process()
-        self._renew(token, run_id, holder, BETWEEN_STEPS_S)
+            self._write(handed_back(mine, before))
 
     def give_back(self, token: int, run_id: str) -> None:
         """End the lease; the next run need not wait."""
-        self._renew(token, run_id, None, 0)
+        mine = self._own(token, run_id)
+        if mine is None:
+            self.check(token)
+        else:
+            self._renew(replace(mine, holder=None), 0)
 
-    def _beat(self, token: int, run_id: str, done: threading.Event) -> None:
+    def _own(self, token: int, run_id: str) -> Lease | None:
+        """The newest lease, if it is still the run's; None where another one came between."""
+        newest = self.current()
+        if newest is None or newest.token == token:
+            return newest
+        came_back = newest.work == token and newest.run_id == run_id
+        return newest if came_back else None
+
+    def _take(
+        self,
+        run_id: str,
+        *,
+        staged: int = 0,
+        is_upkeep: bool = False,
+        patience_s: float = _PATIENCE_S,
+    ) -> tuple[Lease | None, Lease]:
+        """The lease before, and the one that was taken."""
+        end, tries = time.monotonic() + patience_s, 0
+        while tries < _TRIES:
+            seen = self.current()
+            if staged and (seen is None or seen.work != staged):
+                self.check(staged)
+            if not _is_free(seen, run_id, is_upkeep=is_upkeep):
+                is_short = is_upkeep or (seen is not None and seen.is_upkeep)
+                if not is_short or time.monotonic() >= end:
+                    raise Superseded(_held(self._source, seen))
+                time.sleep(_LOOK_S)
+                continue
+            tries += 1
+            mine = _next(seen, run_id, staged, is_upkeep=is_upkeep)
+            if self._table.took(mine):
+                return seen, mine
+        raise Superseded(f"Source {self._source!r}: the lease was contended {_TRIES} times; retry")
+
+    @contextmanager
+    def _beating(self, mine: Lease) -> Iterator[None]:
+        """Renew the lease now and every few seconds."""
+        self._renew(mine, TTL_S)
+        done = threading.Event()
+        beat = threading.Thread(target=self._beat, args=(mine, done), daemon=True)
+        beat.start()
+        try:
+            yield
+        finally:
+            done.set()
+            beat.join()
+
+    def _beat(self, mine: Lease, done: threading.Event) -> None:
         while not done.wait(HEARTBEAT_S):
             try:
-                self._renew(token, run_id, _this_process(), TTL_S)
+                self._renew(mine, TTL_S)
             except Superseded:
                 return
 
-    def _renew(self, token: int, run_id: str, holder: Holder | None, ttl_s: float) -> None:
+    def _renew(self, lease: Lease, ttl_s: float) -> None:
+        self._write(replace(lease, expires_at_s=_expiry(ttl_s)))
+
+    def _write(self, lease: Lease) -> None:
         for _ in range(_TRIES):
-            self.check(token)
-            table = self._load()
-            guard = AssertRefSnapshotId(ref=self._ref(token), **{"snapshot-id": _head(table)})
-            lease = Lease(token, run_id, holder, _expiry(ttl_s))
-            if self._commit(table, (guard,), (self._note(lease),)):
+            self.check(lease.token)
+            if self._table.wrote(lease):
                 return
-
-    def _commit_taking(self, table: Table, lease: Lease) -> bool:
-        fresh = self._ref(lease.token)
-        requirements = (AssertRefSnapshotId(ref=fresh, **{"snapshot-id": None}),)
-        updates: tuple[TableUpdate, ...] = (
-            SetSnapshotRefUpdate(**{"ref-name": fresh, "snapshot-id": _head(table), "type": "tag"}),
-            self._note(lease),
-        )
-        old = self._ref(lease.token - 1)
-        if old in table.metadata.refs:
-            updates += (RemoveSnapshotRefUpdate(**{"ref-name": old}),)
-        return self._commit(table, requirements, updates)
-
-    def _note(self, lease: Lease) -> TableUpdate:
-        return SetPropertiesUpdate(updates={self._property: lease.to_json()})
-
-    def _commit(
-        self,
-        table: Table,
-        requirements: tuple[TableRequirement, ...],
-        updates: tuple[TableUpdate, ...],
-    ) -> bool:
-        try:
-            self._catalog.commit_table(table, requirements, updates)
-        except CommitFailedException:
-            return False
-        return True
-
-    def _ref(self, token: int) -> str:
-        return f"{self._source}_{token}"
-
-    def _load(self) -> Table:
-        try:
-            return self._catalog.load_table(_TABLE)
-        except NoSuchTableError:
-            return self._create()
-
-    def _create(self) -> Table:
-        rows = pa.table({"created_by": ["lakehouse"]})
-        ensure_namespace(self._catalog, _TABLE.partition(".")[0])
-        try:
-            table = self._catalog.create_table(_TABLE, schema=rows.schema)
-        except TableAlreadyExistsError:
-            table = self._catalog.load_table(_TABLE)
-        if table.current_snapshot() is None:
-            # A ref needs a snapshot to point at.
-            table.append(rows)
-        return self._catalog.load_table(_TABLE)
-
-
-def _head(table: Table) -> int:
-    snapshot = table.current_snapshot()
-    if snapshot is None:
-        raise RuntimeError(f"{_TABLE} has no snapshot: expected the one of its creation")
-    return snapshot.snapshot_id
 
 
 def _expiry(ttl_s: float) -> float:
     return time.time() + ttl_s
 
 
-def _this_process() -> Holder:
-    return Holder(socket.gethostname(), os.getpid(), _start_of(os.getpid()) or 0)
+def _is_free(seen: Lease | None, run_id: str, *, is_upkeep: bool) -> bool:
+    now, gone = time.time(), is_gone(seen)
+    if is_upkeep:
+        return may_maintain(seen, now, holder_is_gone=gone)
+    return may_take(seen, run_id, now, holder_is_gone=gone)
 
 
-def _start_of(pid: int) -> int | None:
-    """Start time of a process in clock ticks since boot (proc(5), field 22); None if none."""
-    try:
-        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return None
-    fields = text.rpartition(")")[2].split()
-    return None if fields[0] in "ZX" else int(fields[19])
-
-
-def _is_gone(lease: Lease | None) -> bool:
-    holder = lease.holder if lease else None
-    if holder is None or holder.host != socket.gethostname():
-        return False
-    # A lease that this process left is nobody's any more: it runs one step at a time.
-    return holder == _this_process() or _start_of(holder.pid) != holder.started
+def _next(seen: Lease | None, run_id: str, staged: int, *, is_upkeep: bool) -> Lease:
+    token, before = (seen.token + 1, seen.work) if seen else (1, 0)
+    left = before if is_upkeep else staged
+    return Lease(token, run_id, this_process(), _expiry(TTL_S), left, is_upkeep)
 
 
 def _held(source: str, lease: Lease | None) -> str:

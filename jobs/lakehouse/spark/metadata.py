@@ -12,12 +12,15 @@ from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Snapshot, ancestors_of
 from sqlalchemy.exc import IntegrityError
 
-MAIN = "main"
+from lakehouse.plan.tables import MAIN
+
 # In the summary of every snapshot that apply stages.
 CUT_PROPERTY = "lakehouse.cut_id"
 # The operation of a snapshot that rewrote files and changed no row
 # (https://iceberg.apache.org/spec/#snapshots).
 _REWRITE = "replace"
+# Of the properties of a snapshot, ours; the others count files.
+_OURS = "lakehouse."
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +63,19 @@ def head(catalog: Catalog, table: str, ref: str = MAIN) -> SnapshotInfo | None:
     return SnapshotInfo(snapshot.snapshot_id, summary)
 
 
-def row_count(catalog: Catalog, table: str) -> int | None:
-    """How many rows the newest snapshot of `main` has at most; None when there is none."""
-    newest = head(catalog, table)
-    total = newest.summary.get("total-records") if newest else None
+def row_count(catalog: Catalog, table: str, snapshot: int) -> int | None:
+    """How many rows a snapshot has at most; None when the table has no such snapshot."""
+    metadata = load_metadata(catalog, table)
+    found = metadata.snapshot_by_id(snapshot) if metadata else None
+    summary = found.summary.additional_properties if found and found.summary else {}
+    total = summary.get("total-records")
     return int(total) if total is not None else None
+
+
+def missing_of(catalog: Catalog, table: str, snapshots: Iterable[int]) -> tuple[int, ...]:
+    """Those of some snapshots that the table has not, or has no more."""
+    metadata = load_metadata(catalog, table)
+    return tuple(s for s in snapshots if metadata is None or metadata.snapshot_by_id(s) is None)
 
 
 def is_in_main(catalog: Catalog, table: str, snapshot: int) -> bool:
@@ -96,6 +107,37 @@ def is_only_rewritten(catalog: Catalog, table: str, snapshot: int) -> bool:
         if each.summary.operation.value != _REWRITE:
             return False
     return True
+
+
+def own_properties(snapshot: Snapshot) -> dict[str, str]:
+    """Those of a snapshot's properties that this project gave it."""
+    found = snapshot.summary.additional_properties if snapshot.summary else {}
+    return {name: text for name, text in found.items() if name.startswith(_OURS)}
+
+
+def progress_of_main(metadata: TableMetadata) -> dict[str, str]:
+    """The properties of the newest cut of `main`, where nothing but rewrites came behind it."""
+    for each in ancestors_of(metadata.snapshot_by_name(MAIN), metadata):
+        properties = own_properties(each)
+        if CUT_PROPERTY in properties:
+            return properties
+        if each.summary is None or each.summary.operation.value != _REWRITE:
+            return {}
+    return {}
+
+
+def head_with_rows_of(catalog: Catalog, table: str, snapshot: int) -> int | None:
+    """The head of `main` if it has the rows of a snapshot: it, or what only rewrote its files."""
+    metadata = load_metadata(catalog, table)
+    newest = metadata.snapshot_by_name(MAIN) if metadata else None
+    if metadata is None or newest is None:
+        return None
+    for each in ancestors_of(newest, metadata):
+        if each.snapshot_id == snapshot:
+            return newest.snapshot_id
+        if each.summary is None or each.summary.operation.value != _REWRITE:
+            return None
+    return None
 
 
 def _ids(history: Iterable[Snapshot]) -> set[int | None]:

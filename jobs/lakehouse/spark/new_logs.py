@@ -119,9 +119,8 @@ def _falls(since: Since) -> str:
     listed = ", ".join(map(literal, servers))
     is_new = f"coalesce({server_of('gtid')}, '') NOT IN ({listed})"
     is_below = (
-        f"(NOT increments AND position < top.position) OR (increments AND {is_new} AND "
-        f"position < greatest(top.position, read)) OR ((reads OR streams AND {is_new}) AND "
-        "position < read)"
+        f"((NOT increments OR {is_new}) AND position < top.position) OR "
+        f"((reads OR {is_new}) AND position < read)"
     )
     return f"({is_below}) AND NOT ({is_known(known, 'gtid')}) AND NOT ({since.left_behind})"
 

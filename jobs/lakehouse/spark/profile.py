@@ -174,12 +174,11 @@ def load_schemas(
         declared = {name: c.type for name, c in options.columns.items() if c.type}
         for fingerprint, position in _first_positions(mine).items():
             schema = samples[fingerprint]
-            told = incarnations.types_at(identity, source.connector, position)
-            read = (
-                proven_schema(proven.get(fingerprint, {}), connector, declared, told)
-                if schema is None
-                else read_schema(schema, connector, declared)
-            )
+            if schema is None:
+                told = incarnations.types_at(identity, source.connector, position)
+                read = proven_schema(proven.get(fingerprint, {}), connector, declared, told)
+            else:
+                read = read_schema(schema, connector, declared)
             # From here on nothing knows what the source's values of masked columns were.
             found.setdefault(identity, {})[fingerprint] = masked_schema(read, options, secret)
     return found

@@ -10,14 +10,10 @@ from __future__ import annotations
 
 from pyiceberg.catalog import Catalog
 from pyiceberg.table.metadata import TableMetadata
-from pyiceberg.table.snapshots import Snapshot
 from pyspark.sql import SparkSession
 
 from lakehouse.spark import tables
-from lakehouse.spark.metadata import CUT_PROPERTY, load_metadata
-
-# Of the properties of a snapshot, ours; the others count files.
-_OURS = "lakehouse."
+from lakehouse.spark.metadata import CUT_PROPERTY, load_metadata, own_properties
 
 
 def under_new_names(
@@ -40,8 +36,7 @@ def under_new_names(
     if made is None:
         branch = f"staging_names_{cut_id}"
         tables.create_branch(spark, table, branch, at=snapshot)
-        nothing = spark.table(tables.full_name(table)).limit(0)
-        tables.append_on_branch(nothing, table, branch, _summary(staged) | {CUT_PROPERTY: cut_id})
+        tables.append_nothing(spark, table, branch, own_properties(staged) | {CUT_PROPERTY: cut_id})
         made = _made(load_metadata(catalog, table), snapshot, cut_id)
     return snapshot if made is None else made
 
@@ -51,11 +46,6 @@ def _made(metadata: TableMetadata | None, snapshot: int, cut_id: str) -> int | N
     if metadata is None:
         return None
     behind = (each for each in metadata.snapshots if each.parent_snapshot_id == snapshot)
-    mine = (each for each in behind if _summary(each).get(CUT_PROPERTY) == cut_id)
+    mine = (each for each in behind if own_properties(each).get(CUT_PROPERTY) == cut_id)
     today = metadata.current_schema_id
     return next((each.snapshot_id for each in mine if each.schema_id == today), None)
-
-
-def _summary(snapshot: Snapshot) -> dict[str, str]:
-    found = snapshot.summary.additional_properties if snapshot.summary else {}
-    return {name: text for name, text in found.items() if name.startswith(_OURS)}

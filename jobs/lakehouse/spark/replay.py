@@ -13,20 +13,19 @@ from pyspark.sql import DataFrame, SparkSession
 from lakehouse.config import SourceConfig
 from lakehouse.connectors import Connector
 from lakehouse.names import TableIdentity, bronze_table
-from lakehouse.plan.batch import table_groups
+from lakehouse.plan.offsets import LandedOffsets
 from lakehouse.plan.progress import Progress
 from lakehouse.plan.replay import Message
 from lakehouse.plan.tables import Place, TopicPartition
-from lakehouse.spark.batch import Batch
+from lakehouse.spark.batch import Batch, whole_batch
 from lakehouse.spark.envelopes import parse
 from lakehouse.spark.incarnations import with_incarnations
-from lakehouse.spark.profile import load_schemas, profile
+from lakehouse.spark.profile import profile
 from lakehouse.spark.redelivery import mark, place, suspect
 from lakehouse.spark.session import tune
 from lakehouse.spark.since import Since, earlier, earlier_of_same_keys
 from lakehouse.spark.sql import any_of, in_partition, literal
 from lakehouse.spark.tables import full_name
-from lakehouse.spark.transactions import TransactionCut
 
 _COORDINATES = ("topic", "partition", "offset")
 
@@ -49,27 +48,14 @@ def open_replay(
     """
     tune(spark, len(taken))
     landed = since.progress.offsets
-    messages = spark.table(full_name(bronze_table(source.name))).where(_at(taken, since))
+    messages = spark.table(full_name(bronze_table(source.name))).where(at_places(taken, landed))
     topics = sorted({topic for topic, _, _ in taken})
     parsed = with_incarnations(
         parse(messages, source, connector, topics, since.epochs), connector, since.incarnations
     ).localCheckpoint(eager=False)
     placed = _placed(spark, source, connector, parsed, since)
     groups = profile(placed, since.position)
-    return Batch(
-        messages=messages,
-        envelopes=placed,
-        all_groups=groups,
-        groups=groups,
-        schemas=load_schemas(
-            messages, placed, table_groups(groups, source), source, since.incarnations
-        ),
-        landed=landed,
-        end=landed,
-        transactions=TransactionCut(),
-        size=len(taken),
-        epochs=since.epochs,
-    )
+    return whole_batch(source, since, landed, (messages, placed, groups), len(taken))
 
 
 def load_messages(batch: Batch) -> list[Message]:
@@ -88,13 +74,18 @@ def load_messages(batch: Batch) -> list[Message]:
     ]
 
 
-def _at(taken: Iterable[Place], since: Since) -> str:
+def at_places(taken: Iterable[Place], landed: LandedOffsets) -> str:
+    """Whether a message is one of those.
+
+    Args:
+        taken: Where they stand.
+        landed: Has the ids of their topics; a topic that was made again has other messages there.
+    """
     offsets: dict[TopicPartition, list[int]] = {}
     for topic, number, offset in taken:
         offsets.setdefault((topic, number), []).append(offset)
-    topics = since.progress.offsets.topics
     return any_of(
-        f"{in_partition(each)} AND topic_id = {literal(topics[each[0]].topic_id)} "
+        f"{in_partition(each)} AND topic_id = {literal(landed.topics[each[0]].topic_id)} "
         f"AND offset IN ({', '.join(map(str, sorted(found)))})"
         for each, found in sorted(offsets.items())
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 
 from lakehouse.names import quote_ident
 from lakehouse.plan.tables import TablePlan
@@ -15,8 +15,7 @@ def key_text(plan: TablePlan, struct: str = "") -> str:
         plan: Its key and the types of its columns.
         struct: What has the key's columns; empty for the table's own.
     """
-    prefix = f"{struct}." if struct else ""
-    return _json_list(_text(plan, name, prefix) for name in plan.key)
+    return values_text({name: plan.columns[name] for name in plan.key}, struct)
 
 
 def row_key(plan: TablePlan, struct: str = "") -> str:
@@ -26,15 +25,21 @@ def row_key(plan: TablePlan, struct: str = "") -> str:
         plan: The columns and their types.
         struct: What has the columns; empty for the table's own.
     """
+    return f"sha2({values_text(plan.columns, struct)}, 256)"
+
+
+def values_text(columns: Mapping[str, str], struct: str = "") -> str:
+    """SQL for a JSON list of the values of columns.
+
+    Args:
+        columns: Name → type.
+        struct: What has them; empty for the table's own.
+    """
     prefix = f"{struct}." if struct else ""
-    return f"sha2({_json_list(_text(plan, name, prefix) for name in plan.columns)}, 256)"
-
-
-def _json_list(texts: Iterable[str]) -> str:
+    texts = (_text(f"{prefix}{quote_ident(name)}", kind) for name, kind in columns.items())
     return f"to_json(array({', '.join(texts)}), map('ignoreNullFields', 'false'))"
 
 
-def _text(plan: TablePlan, name: str, prefix: str) -> str:
-    value = f"{prefix}{quote_ident(name)}"
+def _text(value: str, kind: str) -> str:
     # Bytes are seldom text: as text, different ones would become the same.
-    return f"hex({value})" if plan.columns[name] == "binary" else f"CAST({value} AS string)"
+    return f"hex({value})" if kind == "binary" else f"CAST({value} AS string)"

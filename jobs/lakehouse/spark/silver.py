@@ -69,6 +69,11 @@ def cdc_name(columns: Mapping[str, str]) -> str:
     return free_name(CDC, columns)
 
 
+def cdc_of(schema: T.StructType) -> str:
+    """The name of that struct in a silver table as it is stored."""
+    return next(field.name for field in schema.fields if _is_cdc(field))
+
+
 def free_name(name: str, columns: Mapping[str, str]) -> str:
     """The name of a column of ours; another one where the source has it, in any case."""
     taken = sorted(column for column in columns if column.lower() == name)
@@ -77,11 +82,18 @@ def free_name(name: str, columns: Mapping[str, str]) -> str:
     return f"{name}_{hashlib.sha256(taken[0].encode()).hexdigest()[:8]}"
 
 
-def stored_columns(spark: SparkSession, silver: str) -> dict[str, str]:
-    """The source columns of a silver table, name → Spark type; empty when there is none."""
+def stored_columns(spark: SparkSession, silver: str, snapshot: int | None = None) -> dict[str, str]:
+    """The source columns of a silver table, name → Spark type; empty when there is none.
+
+    Args:
+        spark: The session.
+        silver: Namespace and name.
+        snapshot: As they were at this snapshot; None for those of today.
+    """
     if not tables.exists(spark, silver):
         return {}
-    schema = spark.table(tables.full_name(silver)).schema
+    name = tables.full_name(silver) if snapshot is None else tables.snapshot_name(silver, snapshot)
+    schema = spark.table(name).schema
     return {
         field.name: tables.type_ddl(field.dataType).replace(": ", ":").replace(", ", ",")
         for field in schema.fields
@@ -158,7 +170,7 @@ def stored_state(
     """
     cdc = f"s.{quote_ident(cdc_name(plan.columns))}"
     no_image = F.lit(None).cast(_image_type(plan)).alias("stored_image")
-    rows = spark.table(tables.full_name(plan.silver)).alias("s")
+    rows = tables.at_ref(spark, plan.silver, plan.base).alias("s")
     image = F.expr(f"{_stored_image(plan)} AS stored_image")
     live = rows.join(F.broadcast(keys.alias("k")), same_key(plan), "inner").select(
         "k.row_key",
@@ -179,7 +191,7 @@ def stored_state(
     if not has_state:
         return live
     marks = (
-        spark.table(tables.full_name(plan.state))
+        tables.at_ref(spark, plan.state, plan.base)
         .where(F.col("kind") == DELETE_MARK)
         .join(F.broadcast(keys.select("row_key")), F.col("key") == F.col("row_key"), "inner")
         .groupBy("row_key")
@@ -237,7 +249,7 @@ def _image_type(plan: TablePlan) -> str:
 def newest_barrier(spark: SparkSession, plan: TablePlan) -> str:
     """Position of the newest truncate that silver has applied; empty for none."""
     row = (
-        spark.table(tables.full_name(plan.state))
+        tables.at_ref(spark, plan.state, plan.base)
         .where(F.col("kind") == BARRIER)
         .agg(F.max("position").alias("position"))
         .first()
@@ -247,7 +259,7 @@ def newest_barrier(spark: SparkSession, plan: TablePlan) -> str:
 
 def barriers_from(spark: SparkSession, plan: TablePlan, position: str) -> list[Truncate]:
     """The truncates that silver has applied, from a position on, in no order."""
-    rows = spark.table(tables.full_name(plan.state)).where(
+    rows = tables.at_ref(spark, plan.state, plan.base).where(
         f"kind = {literal(BARRIER)} AND position >= {literal(position)}"
     )
     ends = rows.selectExpr(

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 
 from lakehouse.names import quote_ident
 from lakehouse.plan.conservation import summed
-from lakehouse.plan.tables import Place, TablePlan, TopicPartition
+from lakehouse.plan.tables import MAIN, Place, TablePlan, TopicPartition
 from lakehouse.spark import collapse, events, metadata, placeholders, silver, tables, tally
 from lakehouse.spark.history import prepare as prepare_history
 from lakehouse.spark.history import stage_history
@@ -88,7 +88,7 @@ def stage_table(work: Work, envelopes: DataFrame) -> Staged:
         remember_soft(work.spark, plan.silver)
     if plan.history:
         prepare_history(work)
-    has_state = plan.exists and metadata.head(work.catalog, plan.state) is not None
+    has_state = work.has_rows(plan.state)
     barrier = silver.newest_barrier(work.spark, plan) if has_state else ""
     truncates = load_truncates(envelopes, plan, barrier)
     swept = sweep(work, _rows(work, envelopes))
@@ -108,7 +108,7 @@ def _stage(work: Work, judged: DataFrame, truncates: Sequence[Truncate], before:
     if not is_row_changed and not holds.changed:
         if is_history_changed:
             # Late versions alone: the cut has the same rows, and validation looks at the branch.
-            tables.create_branch(work.spark, plan.silver, work.branch)
+            work.begin(plan.silver)
         return _result(work, holds, before, changed=is_history_changed)
     work.check()
     if not truncate:
@@ -155,8 +155,7 @@ def _rows(work: Work, envelopes: DataFrame) -> DataFrame:
 
 
 def _judged(work: Work, rows: DataFrame, barrier: str, *, has_state: bool) -> DataFrame:
-    is_empty = metadata.head(work.catalog, work.plan.silver) is None
-    if is_empty and not has_state:
+    if not (work.has_rows(work.plan.silver) or has_state):
         stored = silver.nothing_stored(work.spark, work.plan)
     else:
         keys = rows.groupBy("row_key").agg(F.expr("first(key) AS key"))
@@ -174,10 +173,10 @@ def _needs_image(plan: TablePlan) -> bool:
 def _rows_before(work: Work) -> int:
     if not work.plan.exists:
         return 0
-    head = metadata.head(work.catalog, work.plan.silver)
+    head = metadata.head(work.catalog, work.plan.silver, work.plan.base)
     if head is not None and ROWS_PROPERTY in head.summary:
         return int(head.summary[ROWS_PROPERTY])
-    return 0 if head is None else _live_rows(work)
+    return 0 if head is None else _live_rows(work, work.plan.base)
 
 
 def _result(work: Work, holds: Holds, rows: int, *, changed: bool) -> Staged:
@@ -188,9 +187,9 @@ def _result(work: Work, holds: Holds, rows: int, *, changed: bool) -> Staged:
     versions = metadata.refs(work.catalog, work.plan.history_table) if work.plan.history else {}
     return Staged(
         changed=changed,
-        snapshot=heads.get(work.branch, heads.get(metadata.MAIN)),
-        state_snapshot=states.get(work.branch, states.get(metadata.MAIN)),
-        history_snapshot=versions.get(work.branch, versions.get(metadata.MAIN)),
+        snapshot=heads.get(work.branch, heads.get(MAIN)),
+        state_snapshot=states.get(work.branch, states.get(MAIN)),
+        history_snapshot=versions.get(work.branch, versions.get(MAIN)),
         rows=rows,
         seen=summed(verdicts.values()),
         superseded=summed(verdicts.get(v, {}) for v in (collapse.SUPERSEDED, collapse.OUTDATED)),
@@ -208,8 +207,8 @@ def _rows_after(work: Work, numbers: Mapping[str, int], before: int, truncate: s
     return before + numbers["inserts"] - numbers["deletes"]
 
 
-def _live_rows(work: Work, branch: str | None = None) -> int:
+def _live_rows(work: Work, ref: str) -> int:
     """Rows that are not marked as deleted, counted."""
-    rows = work.spark.table(tables.full_name(work.plan.silver, branch))
+    rows = tables.at_ref(work.spark, work.plan.silver, ref)
     cdc = quote_ident(silver.cdc_name(work.plan.columns))
     return rows.where(silver.is_live(cdc)).count()

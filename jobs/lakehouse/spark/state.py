@@ -39,7 +39,7 @@ def write_state(
     spark, plan = work.spark, work.plan
     if not (numbers["marked"] or numbers["marks"] or truncates or holds.changed):
         return
-    tables.create_branch(spark, plan.state, work.branch)
+    work.begin(plan.state)
     if numbers["marked"]:
         folded.where("marked").select("row_key").createOrReplaceTempView("unmarked_keys")
         condition = f"kind = '{silver.DELETE_MARK}' AND key IN (SELECT row_key FROM unmarked_keys)"

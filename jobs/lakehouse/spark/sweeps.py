@@ -100,7 +100,7 @@ def _live(work: Work, rows: DataFrame, start: int) -> DataFrame:
     plan = work.plan
     sent = rows.where(f"offset < {start} AND reason IS NULL AND NOT redelivered")
     older = sent.select("row_key", "key", "op", "position", "offset", "half")
-    if metadata.head(work.catalog, plan.silver) is not None:
+    if plan.exists and metadata.head(work.catalog, plan.silver, plan.base) is not None:
         older = older.unionByName(_stored(work))
     order = "struct(position, offset, half)"
     last = older.groupBy("row_key").agg(
@@ -111,7 +111,8 @@ def _live(work: Work, rows: DataFrame, start: int) -> DataFrame:
 
 def _stored(work: Work) -> DataFrame:
     plan, cdc = work.plan, quote_ident(silver.cdc_name(work.plan.columns))
-    live = work.spark.table(tables.full_name(plan.silver)).where(silver.is_live(cdc))
+    rows = tables.at_ref(work.spark, plan.silver, plan.base)
+    live = rows.where(silver.is_live(cdc))
     return live.selectExpr(
         f"{key_text(plan)} AS row_key",
         f"{_key(plan)} AS key",

@@ -18,9 +18,11 @@ from pyspark.sql import types as T
 from lakehouse.errors import MainMoved
 from lakehouse.names import quote_ident, quote_table
 from lakehouse.plan.catalog import CATALOG
-from lakehouse.spark.metadata import MAIN
+from lakehouse.plan.tables import MAIN
 from lakehouse.spark.sql import literal
 
+# How often a change of a ref is tried.
+_TRIES = 10
 _SUMMARY = "snapshot-property."
 _SESSION_SUMMARY = "spark.sql.iceberg.snapshot-property."
 
@@ -34,6 +36,11 @@ def full_name(table: str, branch: str | None = None) -> str:
 def snapshot_name(table: str, snapshot: int) -> str:
     """The quoted name for Spark SQL of a table as it was at a snapshot."""
     return f"{full_name(table)}.{quote_ident(f'snapshot_id_{snapshot}')}"
+
+
+def at_ref(spark: SparkSession, table: str, ref: str) -> DataFrame:
+    """The rows of a table's `main`, or of another branch."""
+    return spark.table(full_name(table, None if ref == MAIN else ref))
 
 
 def exists(spark: SparkSession, table: str) -> bool:
@@ -90,12 +97,13 @@ def create_branch(spark: SparkSession, table: str, branch: str, *, at: int | Non
     """
     name = quote_ident(branch)
     where = name if at is None else f"IF NOT EXISTS {name} AS OF VERSION {at}"
-    spark.sql(f"ALTER TABLE {full_name(table)} CREATE BRANCH {where}")
+    _until_committed(spark, f"ALTER TABLE {full_name(table)} CREATE BRANCH {where}")
 
 
 def drop_branch(spark: SparkSession, table: str, branch: str) -> None:
     """Drop the branch if it is there."""
-    spark.sql(f"ALTER TABLE {full_name(table)} DROP BRANCH IF EXISTS {quote_ident(branch)}")
+    drop = f"ALTER TABLE {full_name(table)} DROP BRANCH IF EXISTS {quote_ident(branch)}"
+    _until_committed(spark, drop)
 
 
 def append_on_branch(
@@ -113,6 +121,13 @@ def append_on_branch(
     for key, value in (summary or {}).items():
         writer = writer.option(_SUMMARY + key, value)
     writer.append()
+
+
+def append_nothing(
+    spark: SparkSession, table: str, branch: str, summary: Mapping[str, str]
+) -> None:
+    """Commit properties to a branch, in a snapshot of the same rows with the table's schema."""
+    append_on_branch(spark.table(full_name(table)).limit(0), table, branch, summary)
 
 
 def delete_on_branch(
@@ -158,7 +173,7 @@ def fast_forward(spark: SparkSession, table: str, branch: str) -> int:
     try:
         rows = spark.sql(call).collect()
     except (PySparkException, Py4JJavaError) as failure:
-        if _is_lost_race(str(failure)):
+        if is_lost_race(str(failure)):
             raise MainMoved(
                 f"Table {table!r}: branch {branch!r} does not start at the current main: "
                 "expected no other commit meanwhile; the step has to be staged again"
@@ -174,10 +189,13 @@ def set_main(spark: SparkSession, table: str, snapshot_id: int) -> None:
 
 def create_tag(spark: SparkSession, table: str, tag: str, snapshot_id: int) -> None:
     """Tag a snapshot; a tag that is there already keeps its snapshot."""
-    spark.sql(
-        f"ALTER TABLE {full_name(table)} CREATE TAG IF NOT EXISTS {quote_ident(tag)}"
-        f" AS OF VERSION {snapshot_id}"
-    )
+    create = f"CREATE TAG IF NOT EXISTS {quote_ident(tag)} AS OF VERSION {snapshot_id}"
+    _until_committed(spark, f"ALTER TABLE {full_name(table)} {create}")
+
+
+def drop_tag(spark: SparkSession, table: str, tag: str) -> None:
+    """Drop the tag if it is there; its snapshot stays until it expires."""
+    _until_committed(spark, f"ALTER TABLE {full_name(table)} DROP TAG IF EXISTS {quote_ident(tag)}")
 
 
 def add_columns(spark: SparkSession, table: str, fields: Iterable[T.StructField]) -> None:
@@ -229,7 +247,20 @@ def type_ddl(data_type: T.DataType) -> str:
     return data_type.simpleString()
 
 
-def _is_lost_race(message: str) -> bool:
+def _until_committed(spark: SparkSession, change: str) -> None:
+    """Repeat a change of a ref that lost a race: Iceberg does not repeat these by itself."""
+    for left in reversed(range(_TRIES)):
+        try:
+            spark.sql(change)
+        except (PySparkException, Py4JJavaError) as failure:
+            if not left or "CommitFailedException" not in str(failure):
+                raise
+        else:
+            return
+
+
+def is_lost_race(message: str) -> bool:
+    """Whether an error says that another commit came first."""
     return "not an ancestor" in message or "CommitFailedException" in message
 
 

@@ -16,7 +16,7 @@ from lakehouse.envelope import DELETE, UPDATE
 from lakehouse.names import quote_ident
 from lakehouse.plan.tables import TablePlan
 from lakehouse.plan.types import Column
-from lakehouse.spark import silver, tables
+from lakehouse.spark import metadata, silver, tables
 from lakehouse.spark.epochs import epoch_of
 from lakehouse.spark.rows import row_key
 from lakehouse.spark.sql import literal
@@ -54,6 +54,16 @@ class Work:
     secret: bytes = field(default=b"", repr=False)
     replay: bool = False
 
+    def has_rows(self, table: str) -> bool:
+        """Whether the batch builds on rows of one of the plan's tables."""
+        return self.plan.exists and (metadata.head(self.catalog, table, self.plan.base) is not None)
+
+    def begin(self, table: str) -> None:
+        """Begin to write one of the plan's tables on the branch; a rebuild has begun it."""
+        is_begun = self.plan.base == self.branch
+        if not (is_begun and self.branch in metadata.refs(self.catalog, table)):
+            tables.create_branch(self.spark, table, self.branch)
+
 
 def write_silver(
     work: Work, folded: DataFrame, numbers: Mapping[str, int], truncates: Sequence[Truncate]
@@ -71,7 +81,7 @@ def write_silver(
         How many other rows were marked as deleted.
     """
     spark, plan = work.spark, work.plan
-    tables.create_branch(spark, plan.silver, work.branch)
+    work.begin(plan.silver)
     cdc = quote_ident(silver.cdc_name(plan.columns))
     if plan.exists:
         fill_defaults(work, plan.silver)

@@ -29,17 +29,26 @@ from lakehouse.steps.outcomes import outcomes
 from lakehouse.steps.planning import table_plans
 from lakehouse.steps.quarantine import quarantine
 from lakehouse.steps.reapply import reapply
+from lakehouse.steps.rebuild import rebuild
+from lakehouse.steps.removing import remove
 from lakehouse.steps.staging import highs, stage_all
 
 
 def run(context: StepContext) -> StepOutcome:
     """Stage what is landed and not applied; in a replay, what stands in quarantine.
 
+    In a repair, what a comparison found to be gone from the source; in a rebuild, tables that are
+    made again from bronze.
+
     Raises:
         Superseded: Another run holds the lease.
     """
+    if context.removals:
+        return remove(context)
     if context.replay:
         return reapply(context)
+    if context.rebuild is not None:
+        return rebuild(context, context.rebuild)
     connector = CONNECTORS[context.source.connector]
     leases = Leases(context.ledger.catalog, context.source.name)
     token = leases.take(context.run_id)

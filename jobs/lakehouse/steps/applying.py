@@ -20,14 +20,31 @@ from lakehouse.plan.handover import (
     published_names,
 )
 from lakehouse.plan.progress import Progress, replaced
+from lakehouse.plan.rebuilding import Ground
 from lakehouse.plan.records import CutRow
 from lakehouse.plan.table_names import TableNames
 from lakehouse.plan.tables import TablePlan
 from lakehouse.spark import silver
 from lakehouse.spark.batch import Batch
+from lakehouse.spark.bronze import OFFSETS_PROPERTY, RUN_ID_PROPERTY
+from lakehouse.spark.metadata import CUT_PROPERTY
 from lakehouse.spark.since import Since
 from lakehouse.spark.stage import Staged
 from lakehouse.steps.context import StepContext
+from lakehouse.steps.forwarding import STAGING
+
+
+@dataclass(frozen=True, slots=True)
+class Rebuilt:
+    """What an apply has that does not build on what is published.
+
+    Attributes:
+        branch: Of all its tables; it is there before the apply.
+        grounds: Silver table → what its batch builds on. The others take no part.
+    """
+
+    branch: str
+    grounds: Mapping[str, Ground]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +58,7 @@ class Applying:
     cut: CutRow | None
     since: Since
     batch: Batch
+    rebuilt: Rebuilt | None = None
 
     @property
     def cut_id(self) -> str:
@@ -50,8 +68,28 @@ class Applying:
     @property
     def branch(self) -> str:
         """The staging branch: no other run or attempt has it."""
-        slug = re.sub(r"[^A-Za-z0-9]+", "_", self.context.run_id)
-        return f"staging_{slug}_{self.context.attempt}_{self.token}"
+        return self.rebuilt.branch if self.rebuilt else staging_branch(self.context, self.token)
+
+
+def staging_branch(context: StepContext, token: int) -> str:
+    """Where a run stages its rows: no other run or attempt has it."""
+    return f"{STAGING}{slug(context)}_{token}"
+
+
+def commit_summary(context: StepContext, token: int, cut_id: str, offsets: str) -> dict[str, str]:
+    """The properties of every commit of a batch, by which a later run finds how far it came."""
+    return {
+        RUN_ID_PROPERTY: context.run_id,
+        CUT_PROPERTY: cut_id,
+        "lakehouse.token": str(token),
+        OFFSETS_PROPERTY: offsets,
+    }
+
+
+def slug(context: StepContext) -> str:
+    """Text that names a run's attempt, as a part of a name in SQL."""
+    run = re.sub(r"[^A-Za-z0-9]+", "_", context.run_id)
+    return f"{run}_{context.attempt}"
 
 
 def staged_cut(
@@ -81,7 +119,9 @@ def staged_cut(
         offsets=progress[0].to_json(),
         position=progress[1],
         transactions=work.batch.transactions.complete,
-        tables=tuple(_table(plan, staged[plan.silver]) for plan in plans if plan.silver in staged),
+        tables=tuple(
+            staged_table(plan, staged[plan.silver]) for plan in plans if plan.silver in staged
+        ),
         excluded={**behind, **held},
         findings=_findings(work, plans, staged),
         renames={
@@ -120,7 +160,8 @@ def _excluded(work: Applying, plan: TablePlan) -> Excluded:
     return Excluded(earlier.cut if earlier else base, plan.hold, Progress(offsets).to_json())
 
 
-def _table(plan: TablePlan, staged: Staged) -> StagedTable:
+def staged_table(plan: TablePlan, staged: Staged) -> StagedTable:
+    """One table of an apply as `publish` needs it."""
     newest = {column.name: column for v in plan.versions for column in v.stored_columns}
     return StagedTable(
         identity=plan.identity.members,

@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 
 from lakehouse.config import Settings, SourceConfig, kafka_properties, select_topics
 from lakehouse.errors import ArchiveError, LakehouseError
+from lakehouse.logs import configure
 from lakehouse.plan.landing import plan_landing
 from lakehouse.plan.offsets import LandedOffsets, OffsetRange
 from lakehouse.spark.archive import within
@@ -33,6 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--from", dest="origin", choices=ORIGINS, required=True)
     parser.add_argument("folder", type=Path)
     options = parser.parse_args(arguments)
+    configure()
     die_with_launcher()
     settings = Settings.from_environment()
     source = SourceConfig.model_validate_json(options.config)

@@ -84,7 +84,7 @@ def _read(context: StepContext) -> LandedSchemas:
     new_rows = ddl_rows(source, context.run_id, statements.told, recorded)
     lives = incarnations((*recorded, *new_rows), connector.name)
     source = as_renamed(context.source, (*recorded, *new_rows))
-    if lives.ends or lives.turns or (lives.types and any(group.bare for group in groups)):
+    if lives.ends or lives.turns or (lives.retyped() and any(group.bare for group in groups)):
         envelopes = with_incarnations(envelopes, connector, lives)
         groups = profile(envelopes)
     mine = table_groups(groups, source)

@@ -10,6 +10,8 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from lakehouse.config import Settings, SourceConfig
+from lakehouse.plan.rebuilding import Rebuild
+from lakehouse.plan.reconciling.repair import Removal
 from lakehouse.plan.records import Status
 from lakehouse.spark.ledger import Ledger
 
@@ -28,6 +30,8 @@ class StepContext:
         lone_step: Whether the run's next step is another process's.
         replay: Whether it applies quarantined messages again instead of what landed.
         full: Whether it judges all rows of the newest cut instead of what was staged.
+        removals: Rows that it takes out of silver instead of applying what landed.
+        rebuild: What it makes again from bronze instead of applying what landed; None for nothing.
     """
 
     source: SourceConfig
@@ -42,6 +46,8 @@ class StepContext:
     lone_step: bool = False
     replay: bool = False
     full: bool = False
+    removals: tuple[Removal, ...] = ()
+    rebuild: Rebuild | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,8 @@ from pathlib import Path
 
 from lakehouse.config import Settings, SourceConfig, mask_secret
 from lakehouse.errors import LakehouseError
+from lakehouse.logs import configure
+from lakehouse.plan.rebuilding import Rebuild
 from lakehouse.plan.records import Step
 from lakehouse.spark.ledger import Ledger
 from lakehouse.spark.session import spark_session
@@ -30,6 +32,7 @@ def main(steps: Sequence[Step], arguments: Sequence[str] | None = None) -> int:
         The exit code: the worst step's, or landing's alone with `--land-decides`.
     """
     options = _parser(steps).parse_args(arguments)
+    configure()
     die_with_launcher()
     try:
         context = _context(options, lone_step=len(steps) == 1)
@@ -50,8 +53,8 @@ def _parser(steps: Sequence[Step]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=f"{' → '.join(steps)} for one source")
     parser.add_argument("--config", required=True, help="the source's configuration as JSON")
     parser.add_argument("--run-id", help="names the run; default: a new id")
-    parser.add_argument("--run-started", type=_time, help="when this try of the run began")
-    parser.add_argument("--until", type=_time, help="end of the data interval, exclusive")
+    parser.add_argument("--run-started", type=zoned_time, help="when this try of the run began")
+    parser.add_argument("--until", type=zoned_time, help="end of the data interval, exclusive")
     parser.add_argument("--archive", type=Path, help="land from this topic archive")
     parser.add_argument("--from-step", choices=steps, default=steps[0], help="start here")
     parser.add_argument(
@@ -60,6 +63,11 @@ def _parser(steps: Sequence[Step]) -> argparse.ArgumentParser:
     parser.add_argument(
         "--replay", action="store_true", help="apply what stands in quarantine, not what landed"
     )
+    parser.add_argument(
+        "--rebuild", action="store_true", help="make tables again from bronze, not what landed"
+    )
+    parser.add_argument("--table", action="append", help="rebuild this one alone; repeatable")
+    parser.add_argument("--undo", action="store_true", help="take the newest rebuild back")
     parser.add_argument(
         "--full", action="store_true", help="judge all rows of the newest cut, not what is staged"
     )
@@ -83,10 +91,12 @@ def _context(options: argparse.Namespace, *, lone_step: bool) -> StepContext:
         lone_step=lone_step,
         replay=options.replay,
         full=options.full,
+        rebuild=Rebuild(tuple(options.table or ()), options.undo) if options.rebuild else None,
     )
 
 
-def _time(text: str) -> datetime:
+def zoned_time(text: str) -> datetime:
+    """A time of the command line, which names its zone."""
     value = datetime.fromisoformat(text)
     if value.tzinfo is None:
         raise argparse.ArgumentTypeError(f"{text!r}: expected a time with its zone")

@@ -13,15 +13,19 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from lakehouse.errors import MainMoved
-from lakehouse.plan.handover import renames_of
+from lakehouse.plan.handover import renames_of, replaced_of
+from lakehouse.plan.rebuilding import REBUILDING, UNDO
 from lakehouse.plan.records import CUTS, CutRow
 from lakehouse.plan.tables import ENDINGS, HISTORY_ENDING
 from lakehouse.spark import metadata, tables
 from lakehouse.spark.properties import rename_columns
 from lakehouse.spark.renamed import under_new_names
+from lakehouse.spark.replacing import replace_main
 from lakehouse.steps.context import StepContext
 
 _WORKERS = 4
+# How the branches of ordinary runs begin.
+STAGING = "staging_"
 
 
 def roll_forward(context: StepContext, check: Callable[[], None]) -> None:
@@ -47,6 +51,7 @@ def finish(context: StepContext, cut: CutRow, check: Callable[[], None]) -> None
     _rename_columns(context, cut, check)
     cut = replace(cut, tables=_under_new_names(context, cut, check))
     changed = _not_at(context, cut)
+    _each(changed, lambda table: _tag_replaced(context, cut, table))
     _each(changed, lambda table: _tag(context, cut, table))
     check()
     context.ledger.append(CUTS, [replace(cut, state="published", recorded_at=datetime.now(UTC))])
@@ -100,12 +105,22 @@ def _under_new_names(
 
 
 def _not_at(context: StepContext, cut: CutRow) -> list[str]:
-    """Tables whose `main` has not the cut's snapshot in its history."""
+    """Tables whose `main` has not the cut's snapshot in its history, or what it replaces still."""
+    catalog, replaced = context.ledger.catalog, replaced_of(cut)
     return [
         name
         for name, snapshot in sorted(cut.tables.items())
-        if not metadata.is_in_main(context.ledger.catalog, name, snapshot)
+        if (name in replaced and metadata.head_with_rows_of(catalog, name, replaced[name]))
+        or not metadata.is_in_main(catalog, name, snapshot)
     ]
+
+
+def _tag_replaced(context: StepContext, cut: CutRow, table: str) -> None:
+    """What a rebuild replaces stays for as long as it can be undone."""
+    old = replaced_of(cut).get(table)
+    if old is not None:
+        # Without Iceberg's own retention, which counts from when the old snapshot was made.
+        tables.create_tag(context.spark, table, f"{UNDO}{cut.cut_id}", old)
 
 
 def _tag(context: StepContext, cut: CutRow, table: str) -> None:
@@ -118,15 +133,26 @@ def _forward(context: StepContext, cut: CutRow, table: str, check: Callable[[], 
     A compaction that came between is given up: its rows are those from before the cut.
     """
     check()
+    old = replaced_of(cut).get(table)
+    if old is not None:
+        # A rebuilt table takes the place of the old one, whose files may have been rewritten.
+        head = metadata.head_with_rows_of(context.ledger.catalog, table, old)
+        replace_main(context.spark, table, old if head is None else head, cut.tables[table])
+    else:
+        _fast_forward(context, cut, table)
+    done = (STAGING, REBUILDING) if cut.replaced else (STAGING,)
+    for ref in metadata.refs(context.ledger.catalog, table):
+        if ref.startswith(done):
+            tables.drop_branch(context.spark, table, ref)
+
+
+def _fast_forward(context: StepContext, cut: CutRow, table: str) -> None:
     try:
         tables.fast_forward(context.spark, table, f"cut_{cut.cut_id}")
     except MainMoved:
         if not metadata.is_only_rewritten(context.ledger.catalog, table, cut.tables[table]):
             raise
         tables.set_main(context.spark, table, cut.tables[table])
-    for ref in metadata.refs(context.ledger.catalog, table):
-        if ref.startswith("staging_"):
-            tables.drop_branch(context.spark, table, ref)
 
 
 def _each(names: list[str], act: Callable[[str], None]) -> None:

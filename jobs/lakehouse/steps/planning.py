@@ -10,7 +10,8 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from lakehouse.config import SourceConfig, mask_secret
-from lakehouse.names import TableIdentity
+from lakehouse.config.sections import TableSchemaChangesConfig
+from lakehouse.names import TableIdentity, parse_table
 from lakehouse.plan.batch import (
     TableFacts,
     TableRules,
@@ -24,6 +25,7 @@ from lakehouse.plan.incarnations import Parts
 from lakehouse.plan.masks import key_fingerprint
 from lakehouse.plan.options import OptionFacts, with_options
 from lakehouse.plan.progress import Progress
+from lakehouse.plan.rebuilding import Ground
 from lakehouse.plan.records import CutRow, SchemaVersionRow
 from lakehouse.plan.renames import Rename, Renames, in_time
 from lakehouse.plan.replay import open_rows
@@ -90,8 +92,10 @@ def table_plans(
         incarnations=lives,
     )
     plans = (
-        _plan(work, known, identity, mine, silver_identifier(source.name, names.staged[identity]))
+        _plan(work, known, identity, mine, identifier)
         for identity, mine in groups.items()
+        for identifier in [silver_identifier(source.name, names.staged[identity])]
+        if work.rebuilt is None or identifier in work.rebuilt.grounds
     )
     return [plan for plan in plans if plan is not None], names
 
@@ -101,21 +105,21 @@ def _plan(
 ) -> TablePlan | None:
     """The plan of one table; None where nothing is to be done."""
     source = work.context.source
-    own = excluded_of(known.cut).get(identifier)
+    ground = _ground(work, known, identifier)
     stored = properties_of(work.context.ledger.catalog, identifier)
     renamed = known.columns.get(_life(identity, source.connector), ())
-    applied = known.cut.position if known.cut and not own else ""
-    followed = in_time(renamed, stored.renamed, applied if stored.key is not None else "")
+    followed = in_time(renamed, stored.renamed, ground.applied if stored.key is not None else "")
     facts = TableFacts(
         silver=identifier,
-        stored=silver.stored_columns(work.context.spark, identifier),
-        start=Progress.from_json(own.offsets) if own else known.progress,
+        stored=ground.columns,
+        start=ground.start,
         holds=known.holds.get(identity, {}),
         key=stored.key,
         renames=Renames(followed, stored.renamed),
+        is_empty=ground.is_empty,
     )
     options = source.table_options(identity)
-    mode = source.schema_changes_of(identity).mode
+    mode = options.schema_changes.over(source.schema_changes).mode
     rules = TableRules(
         options.key,
         work.connector.key_changes_in_place,
@@ -138,17 +142,30 @@ def _plan(
     missed = (_missed(rename) for rename in facts.renames.missed(facts.stored))
     plan = replace(plan, notes=(*plan.notes, *mixed, *missed))
     sweep = _sweep(work, plan) if plan.read_again else plan.sweep
-    return replace(plan, sweep=sweep, held=held_of(known.cut).get(identifier, 0))
+    return replace(plan, sweep=sweep, held=ground.held, base=ground.base)
+
+
+def _ground(work: Applying, known: _Known, identifier: str) -> Ground:
+    """What a table's batch builds on."""
+    if work.rebuilt is not None:
+        return work.rebuilt.grounds[identifier]
+    own = excluded_of(known.cut).get(identifier)
+    return Ground(
+        columns=silver.stored_columns(work.context.spark, identifier),
+        start=Progress.from_json(own.offsets) if own else known.progress,
+        applied=known.cut.position if known.cut and not own else "",
+        held=held_of(known.cut).get(identifier, 0),
+    )
 
 
 def _renaming(source: SourceConfig) -> Follows:
     """Whether a table's columns are renamed with the source's, by the parts of its name."""
     differing = {
-        identity.parts(source.connector): source.schema_changes_of(identity).mode in RENAMING
-        for identity in source.configured_tables()
+        parse_table(text, source.connector).parts(source.connector): options.schema_changes
+        for text, options in source.tables.items()
     }
-    default = source.schema_changes.mode in RENAMING
-    return lambda parts: differing.get(parts, default)
+    same = TableSchemaChangesConfig()
+    return lambda parts: differing.get(parts, same).over(source.schema_changes).mode in RENAMING
 
 
 def _missed(rename: Rename) -> str:

@@ -59,7 +59,7 @@ def run(context: StepContext) -> StepOutcome:
                 f"{newest.cut_id if newest else ''!r}: another run published; stage again"
             )
         allowed, refused = _gate(staged, verdicts)
-        _refuse_moved_main(context, allowed)
+        _refuse_moved_main(context, allowed, staged.replaced)
         cut = _cut_row(context, replace(staged, tables=allowed), refused, newest)
         check()
         context.ledger.append(CUTS, [cut])
@@ -70,9 +70,13 @@ def run(context: StepContext) -> StepOutcome:
 
 
 def _settle(context: StepContext, staged: StagedCut) -> None:
-    """After a replay that is published, the quarantine says so."""
+    """After a replay or a rebuild that is published, the quarantine says so."""
     newest = context.ledger.newest_cut(context.source.name)
-    if context.replay and newest is not None and newest.cut_id == staged.cut_id:
+    if (
+        (context.replay or context.rebuild)
+        and newest is not None
+        and newest.cut_id == staged.cut_id
+    ):
         settle(context, newest)
 
 
@@ -105,7 +109,9 @@ def _handed_over(context: StepContext) -> tuple[StagedCut, Mapping[str, str]]:
     return staged, verdicts
 
 
-def _refuse_moved_main(context: StepContext, staged: tuple[StagedTable, ...]) -> None:
+def _refuse_moved_main(
+    context: StepContext, staged: tuple[StagedTable, ...], replaced: Mapping[str, int]
+) -> None:
     """Before anything is announced: no table's `main` may have rows that its branch lacks.
 
     Raises:
@@ -113,7 +119,14 @@ def _refuse_moved_main(context: StepContext, staged: tuple[StagedTable, ...]) ->
     """
     for table in staged:
         for name, snapshot in table.snapshots.items():
-            if not metadata.is_only_rewritten(context.ledger.catalog, name, snapshot):
+            old = replaced.get(name)
+            if old is not None:
+                if metadata.head_with_rows_of(context.ledger.catalog, name, old) is None:
+                    raise MainMoved(
+                        f"Table {name!r}: main has other rows since it was compared at snapshot "
+                        f"{old}: expected none; nothing was replaced, do the rebuild again"
+                    )
+            elif not metadata.is_only_rewritten(context.ledger.catalog, name, snapshot):
                 raise MainMoved(
                     f"Table {name!r}: main has rows of another program since snapshot {snapshot} "
                     "was staged: expected compaction at most; roll that commit back "
@@ -172,7 +185,15 @@ def _cut_row(
         moves=json.dumps(staged.moves),
         held=json.dumps(held),
         epochs=staged.epochs,
+        replaced=_replaced(staged),
     )
+
+
+def _replaced(staged: StagedCut) -> str:
+    """What the rebuilt tables replace, of those that are published."""
+    allowed = {name for table in staged.tables for name in table.snapshots}
+    found = {name: old for name, old in sorted(staged.replaced.items()) if name in allowed}
+    return json.dumps(found) if found else ""
 
 
 def _moved(staged: StagedCut) -> dict[str, str]:
@@ -220,7 +241,14 @@ def _outcome(
             "tables_refused": len(refused),
             "held_keys": cut.held_keys,
         },
-        {"cut_id": cut.cut_id, "excluded": excluded},
+        {"cut_id": cut.cut_id, "excluded": excluded, "tables": _published(cut, staged, allowed)},
         batch_id=cut.cut_id,
         exit_code=2 if refused else 0,
     )
+
+
+def _published(cut: CutRow, staged: StagedCut, allowed: tuple[StagedTable, ...]) -> dict[str, int]:
+    """The tables that got a new snapshot, and which."""
+    moved = _moved(staged)
+    changed = (name for table in allowed if table.changed for name in table.snapshots)
+    return {moved.get(name, name): cut.tables[moved.get(name, name)] for name in changed}

@@ -57,7 +57,7 @@ def reapply(context: StepContext) -> StepOutcome:
     with leases.held(token, context.run_id, lone_step=context.lone_step) as check:
         roll_forward(context, check)
         cut = context.ledger.newest_cut(context.source.name)
-        rows = _open(context, cut)
+        rows = open_messages(context, cut)
         if cut is not None and rows:
             outcome = _reapply(_opened(context, token, check, cut, rows), rows)
         else:
@@ -81,12 +81,13 @@ def settle(context: StepContext, cut: CutRow) -> int:
         for topic, partition, offset, became, table in found
         if table not in left
     }
-    rows = replayed_rows(_open(context, cut), fates, context.run_id, datetime.now(UTC))
+    rows = replayed_rows(open_messages(context, cut), fates, context.run_id, datetime.now(UTC))
     context.ledger.append(QUARANTINE, rows)
     return len(rows)
 
 
-def _open(context: StepContext, cut: CutRow | None) -> dict[Place, QuarantineRow]:
+def open_messages(context: StepContext, cut: CutRow | None) -> dict[Place, QuarantineRow]:
+    """What a cut has left behind in quarantine."""
     applied = Progress.from_json(cut.offsets if cut else "").offsets
     return open_rows(context.ledger.quarantine(context.source.name), applied)
 
@@ -122,9 +123,9 @@ def _reapply(work: Applying, rows: Mapping[Place, QuarantineRow]) -> StepOutcome
         )
     tables = {plan.identity: plan.silver for plan in plans}
     messages = {message.place: message for message in load_messages(work.batch)}
-    judged = _judgement(work, tables, staged)
+    judged = judgement(work, tables, staged)
     fates = {place: fate(message, judged) for place, message in messages.items()}
-    laws = replay_laws(_laws_before(work), fates)
+    laws = replay_laws(laws_before(work.context, work.cut), fates)
     listed = [
         [*place, became.value, tables.get(identity, "") if identity else ""]
         for place, became in fates.items()
@@ -157,9 +158,14 @@ def _from_the_start(plan: TablePlan) -> TablePlan:
     return replace(plan, start=Progress(), renames=())
 
 
-def _judgement(
+def judgement(
     work: Applying, tables: Mapping[TableIdentity, str], staged: Mapping[str, Staged]
 ) -> Judgement:
+    """What staging found out of messages that stood in quarantine.
+
+    Raises:
+        StepFailed: More of them cannot be applied than the driver may hold.
+    """
     source, groups = work.context.source, work.batch.groups
     bad = {(b.topic, b.partition, b.offset) for table in staged.values() for b in table.bad}
     if len(bad) > MAX_QUARANTINED:
@@ -181,9 +187,9 @@ def _judgement(
     )
 
 
-def _laws_before(work: Applying) -> dict[TopicPartition, Law]:
+def laws_before(context: StepContext, cut: CutRow | None) -> dict[TopicPartition, Law]:
     """The law of the run that published the newest cut: what waited then waits still."""
-    if work.cut is None:
+    if cut is None:
         return {}
-    row = work.context.ledger.newest_run(work.context.source.name, "apply", work.cut.run_id)
+    row = context.ledger.newest_run(context.source.name, "apply", cut.run_id)
     return laws_of(json.loads(row.counts)) if row else {}

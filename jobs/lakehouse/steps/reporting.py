@@ -1,7 +1,7 @@
 """The pages of a run, written where it ends: at its last step, or at the one that failed.
 
 They are made from the rows that the steps left. A page that cannot be written fails no step: what
-counts is in the tables, and `lakehouse report` writes it again.
+counts is in the tables, and `lakehouse report` writes it again. Maintenance has no page.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ def show_end(step: Step, context: StepContext, outcome: StepOutcome) -> None:
         context: The run.
         outcome: How the step ended.
     """
+    if step not in STEPS:
+        return
     is_over = outcome.status != "succeeded" or outcome.ends_run or step == STEPS[-1]
     # A person may look at what was validated before another process publishes it.
     if not is_over and not (step == "validate" and context.lone_step):

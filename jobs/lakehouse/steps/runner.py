@@ -17,7 +17,7 @@ from pathlib import Path
 
 import structlog
 
-from lakehouse.errors import LakehouseError, Superseded
+from lakehouse.errors import LakehouseError, Superseded, first_line
 from lakehouse.plan.records import RUNS, RunRow, Step
 from lakehouse.steps.context import StepContext, StepOutcome
 from lakehouse.steps.reporting import show_end
@@ -33,7 +33,17 @@ def step_function(step: Step) -> StepFunction:
 
 
 def execute(step: Step, context: StepContext) -> StepOutcome:
-    """Run one step and record it.
+    """Run one step and record it; see `run_recorded`."""
+    return run_recorded(step, context, step_function(step))
+
+
+def run_recorded(step: Step, context: StepContext, function: StepFunction) -> StepOutcome:
+    """Run a function as a step and record it.
+
+    Args:
+        step: What its row in `quality.runs` is called.
+        context: The run.
+        function: What is done.
 
     Returns:
         The outcome; one with status `failed` or `superseded` where the step raised an error of
@@ -48,12 +58,12 @@ def execute(step: Step, context: StepContext) -> StepOutcome:
     started = datetime.now(UTC)
     _LOG.info("step started", step=step, source=context.source.name, run_id=context.run_id)
     try:
-        outcome = step_function(step)(context)
+        outcome = function(context)
     except LakehouseError as error:
         status = "superseded" if isinstance(error, Superseded) else "failed"
         outcome = StepOutcome(str(error), status=status, exit_code=error.exit_code)  # type: ignore[arg-type]
     except BaseException as error:
-        failed = StepOutcome(_first_line(error), status="failed")
+        failed = StepOutcome(first_line(error), status="failed")
         _record(step, context, started, failed)
         show_end(step, context, failed)
         raise
@@ -96,8 +106,3 @@ def code_hash() -> str:
 def config_hash(context: StepContext) -> str:
     """Names the configuration that the run had."""
     return hashlib.sha256(context.source.model_dump_json().encode()).hexdigest()[:16]
-
-
-def _first_line(error: BaseException) -> str:
-    text = str(error).strip()
-    return f"{type(error).__name__}: {text.splitlines()[0] if text else 'no message'}"

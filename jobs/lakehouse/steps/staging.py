@@ -15,12 +15,10 @@ from lakehouse.config import mask_secret
 from lakehouse.plan.epochs import High, Top
 from lakehouse.plan.progress import Progress
 from lakehouse.plan.tables import TablePlan
-from lakehouse.spark import metadata
-from lakehouse.spark.bronze import OFFSETS_PROPERTY, RUN_ID_PROPERTY
 from lakehouse.spark.lanes import IS_STREAMED
 from lakehouse.spark.stage import Staged, stage_table
 from lakehouse.spark.writing import Work
-from lakehouse.steps.applying import Applying
+from lakehouse.steps.applying import Applying, commit_summary
 
 # Tables that are staged at once; each has few Spark jobs and many small waits.
 _WORKERS = 4
@@ -39,12 +37,7 @@ def stage_all(work: Applying, plans: list[TablePlan]) -> dict[str, Staged]:
 
 def _stage(work: Applying, plan: TablePlan) -> Staged:
     session = work.context.spark.newSession()
-    summary = {
-        RUN_ID_PROPERTY: work.context.run_id,
-        metadata.CUT_PROPERTY: work.cut_id,
-        "lakehouse.token": str(work.token),
-        OFFSETS_PROPERTY: work.batch.end.to_json(),
-    }
+    summary = commit_summary(work.context, work.token, work.cut_id, work.batch.end.to_json())
     envelopes = session.table(f"global_temp.{_view(work)}")
     return stage_table(
         Work(

@@ -8,32 +8,40 @@ staged: all rows of the newest published cut are judged, and what fails is told.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 
 import structlog
 
 from lakehouse.connectors import CONNECTORS
 from lakehouse.errors import StepFailed
 from lakehouse.names import TableIdentity
-from lakehouse.plan.foreign_keys import foreign_keys
+from lakehouse.plan.foreign_keys import foreign_keys, unread_keys
 from lakehouse.plan.handover import StagedCut
-from lakehouse.plan.records import RunRow
+from lakehouse.plan.records import RunRow, SchemaVersionRow
 from lakehouse.quality.column_facts import column_facts
 from lakehouse.quality.engine import preload
 from lakehouse.quality.judgement import Measurement, Verdict
 from lakehouse.quality.landed import LandedRanges, landed_ranges
 from lakehouse.quality.metrics import Scope, measure
 from lakehouse.quality.published import published_tables, published_targets
-from lakehouse.quality.references import with_references
+from lakehouse.quality.references import (
+    Standing,
+    standing_in,
+    standing_in_published,
+    with_reasons,
+    with_references,
+)
 from lakehouse.quality.samples import find_samples
 from lakehouse.quality.staged import Target, staged_cut, targets
 from lakehouse.spark.bronze import Bronze
-from lakehouse.spark.metadata import row_count
+from lakehouse.spark.metadata import missing_of, row_count
 from lakehouse.steps.context import StepContext, StepOutcome
 from lakehouse.steps.validating import Validation, judge_all, record
 
 _LOG = structlog.get_logger()
+_NO_TRANSACTIONS = "foreign keys: no whole transactions have come"
 
 
 def run(context: StepContext) -> StepOutcome:
@@ -61,50 +69,95 @@ def _validate_staged(context: StepContext, apply: RunRow) -> StepOutcome:
     cut = staged_cut(apply)
     cuts = [row for row in ledger.cuts(name) if row.state == "published"]
     base = next((row for row in cuts if row.cut_id == cut.base_cut), None)
+    newest = max((row.cut_id for row in cuts), default="")
     staged = [TableIdentity.of(table.identity) for table in cut.tables if table.changed]
     versions = ledger.schema_versions(name)
     facts = column_facts(versions, context.source, context.run_id, staged)
-    keys = foreign_keys(versions, CONNECTORS[context.source.connector])
-    changed = with_references(
-        context.source,
-        cut,
-        targets(context.source, cut, base, facts),
-        keys,
-        lambda silver: row_count(ledger.catalog, silver),
-    )
-    landed = landed_ranges(
-        ledger.runs(name),
-        context.run_id,
-        context.run_started,
-        Bronze(name, ledger).before,
-        cut.topics,
-    )
+    changed = targets(context.source, cut, base, facts)
+    if newest >= cut.cut_id:
+        _refuse_gone(context, changed, newest)
+    standing = standing_in(cut, base) if cut.transactions else None
+    changed = _with_references(context, versions, changed, standing)
+    landed = _landed(context, cut)
     judged = _judged(context, cut.cut_id, changed, landed, _of_transactions(context, cut))
     return _recorded(context, judged, changed, landed, apply.batch_id)
 
 
+def _landed(context: StepContext, cut: StagedCut) -> LandedRanges:
+    bronze = Bronze(context.source.name, context.ledger)
+    runs = context.ledger.runs(context.source.name)
+    return landed_ranges(runs, context.run_id, context.run_started, bronze.before, cut.topics)
+
+
+def _refuse_gone(context: StepContext, tables: Iterable[Target], newest: str) -> None:
+    """A run that is published is judged again only while all that it staged is there.
+
+    Raises:
+        StepFailed: A table was given another name, or a snapshot of it has expired.
+    """
+    name, catalog = context.source.name, context.ledger.catalog
+    for table in tables:
+        if missing := missing_of(catalog, table.silver, table.snapshots):
+            raise StepFailed(
+                f"Run {context.run_id!r}: table {table.silver!r} has not, or no more, the snapshot "
+                f"{missing[0]}: expected what the run staged; cut {newest} is published since. "
+                f"Judge the newest cut: `lakehouse validate --source {name} --full`"
+            )
+
+
+def _with_references(
+    context: StepContext,
+    versions: Sequence[SchemaVersionRow],
+    tables: tuple[Target, ...],
+    standing: Standing | None,
+) -> tuple[Target, ...]:
+    """The tables with the foreign keys that can be judged, and why others are not.
+
+    Without whole transactions (no `standing`) a row may come before what it refers to.
+    """
+    source, connector = context.source, CONNECTORS[context.source.connector]
+    keys = foreign_keys(versions, connector)
+    tables = with_reasons(source, tables, unread_keys(versions, connector))
+    if standing is None:
+        return with_reasons(source, tables, dict.fromkeys(keys, (_NO_TRANSACTIONS,)))
+    count = partial(row_count, context.ledger.catalog)
+    return with_references(source, standing, tables, keys, count)
+
+
 def _validate_published(context: StepContext) -> StepOutcome:
     name, ledger = context.source.name, context.ledger
-    cut, runs = ledger.newest_cut(name), ledger.runs(name)
+    cut, cuts, runs = ledger.newest_cut(name), ledger.cuts(name), ledger.runs(name)
     if any(row.run_id == context.run_id and row.step != "validate" for row in runs):
         raise StepFailed(
             f"Run {context.run_id!r}: has staged or landed something: expected a run id of its "
             "own, so that its verdicts are not taken for those of what is staged; leave it out"
         )
     if cut is None:
-        raise StepFailed(
-            f"Source {name!r}: no cut is published: expected one, whose rows are judged; "
-            f"do `lakehouse run --source {name}` first"
-        )
-    tables = published_tables(cut, ledger.cuts(name), runs)
+        return _nothing_published(name)
+    tables = published_tables(cut, cuts, runs)
     found = [TableIdentity.of(table.identity) for table in tables.known]
-    facts = column_facts(ledger.schema_versions(name), context.source, context.run_id, found)
-    whole = published_targets(context.source, tables.known, facts)
+    versions = ledger.schema_versions(name)
+    facts = column_facts(versions, context.source, context.run_id, found)
+    whole = published_targets(context.source, tables.known, facts, context.run_started)
+    standing = standing_in_published(cut) if any(row.transactions for row in cuts) else None
+    whole = _with_references(context, versions, whole, standing)
     nothing = LandedRanges((), context.run_id, context.run_started)
     judged = _judged(context, cut.cut_id, whole, nothing, ())
     # No row of apply tells what they should hold: they are not judged, which is never "passed".
     verdicts = {**judged.verdicts, **dict.fromkeys(tables.unknown, Verdict.ERROR)}
     return _recorded(context, replace(judged, verdicts=verdicts), whole, nothing, cut.cut_id)
+
+
+def _nothing_published(name: str) -> StepOutcome:
+    """A source whose first run is still to come has no fault; it has not passed either."""
+    verdict = Verdict.NO_DATA
+    return StepOutcome(
+        f"no data: nothing of source {name!r} is published yet: its rows are judged once a run "
+        f"has published a cut; `lakehouse run --source {name}`, or its Dag, does",
+        detail={"verdict": verdict.value, "verdicts": {}, "cut_id": "", "scope": Scope.FULL.value},
+        exit_code=verdict.exit_code,
+        ends_run=True,
+    )
 
 
 def _judged(

@@ -7,10 +7,11 @@ be judged is an error, and what had nothing to judge is "no data": neither is ev
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from expectations import SUITES
+from lakehouse.names import TableIdentity
 from lakehouse.plan.records import RESULTS
 from lakehouse.quality.docs import write_docs
 from lakehouse.quality.files import folder_name
@@ -33,6 +34,7 @@ class Validation:
     Attributes:
         scope: Which rows it judged.
         verdicts: Silver table → its verdict.
+        not_judged: Source table → what of it was not judged, each with its reason.
     """
 
     cut_id: str
@@ -42,6 +44,7 @@ class Validation:
     transactions: Judgement
     own: tuple[Judgement, ...]
     verdicts: Mapping[str, Verdict]
+    not_judged: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -92,6 +95,11 @@ def judge_all(
         transactions=judge(SUITES["transactions"], transactions),
         own=own,
         verdicts=table_verdicts(changed, of_tables, of_bronze.findings),
+        not_judged={
+            TableIdentity.of(target.table.identity).full_name: target.not_judged
+            for target in changed
+            if target.not_judged
+        },
     )
 
 
@@ -115,11 +123,7 @@ def record(
             "scope": scope.value,
             "report": str(root / key / "index.html"),
             "docs": str(root / "docs" / "index.html"),
-            "not_judged": {
-                table: list(options.not_judged)
-                for table, options in context.source.tables.items()
-                if options.not_judged
-            },
+            "not_judged": {name: list(each) for name, each in validation.not_judged.items()},
         },
         batch_id=batch_id,
         exit_code=validation.verdict.exit_code,

@@ -1,4 +1,4 @@
-"""Sends forms to `approve_inventory` about a held table, and prints what came of them."""
+"""Sends forms to the Dags of `inventory` that have one, and prints what came of them."""
 
 from __future__ import annotations
 
@@ -25,6 +25,11 @@ FORMS = {
     "mapped": {"table": "public.orders", "action": "approve", "renames": ["qty=amount"]},
     "stranger": {"table": "public.o; touch x", "action": "approve"},
 }
+# Nobody says where Kafka Connect is.
+SIGNALS = {
+    "unreachable": {"action": "execute", "tables": ["public.orders"], "conditions": ["id > 5"]},
+    "misfit": {"action": "pause", "conditions": ["id > 5"]},
+}
 
 
 def hold(ledger: Ledger) -> None:
@@ -39,7 +44,7 @@ def send(dag, form: dict[str, object]) -> dict[str, str]:
     heard = io.StringIO()
     with redirect_stdout(heard):
         ended = dag.test(run_conf=form)
-    [task] = ended.get_task_instances()
+    task, *_ = sorted(ended.get_task_instances(), key=lambda each: each.task_id, reverse=True)
     said = task.xcom_pull(task_ids=task.task_id) or ""
     return {"state": str(ended.state), "said": said, "output": heard.getvalue()}
 
@@ -47,8 +52,9 @@ def send(dag, form: dict[str, object]) -> dict[str, str]:
 if __name__ == "__main__":
     ledger = Ledger(Settings.from_environment())
     hold(ledger)
-    found = BundleDagBag(DAGS, bundle_path=DAGS, bundle_name="dags").dags["approve_inventory"]
-    runs = {name: send(found, form) for name, form in FORMS.items()}
+    dags = BundleDagBag(DAGS, bundle_path=DAGS, bundle_name="dags").dags
+    runs = {name: send(dags["approve_inventory"], form) for name, form in FORMS.items()}
+    runs |= {name: send(dags["signal_inventory"], form) for name, form in SIGNALS.items()}
     rows = [
         (row.decision, row.verdict, row.change_kinds)
         for row in Ledger(Settings.from_environment()).schema_versions("inventory")

@@ -31,6 +31,12 @@ text        everything else, as the database writes it: text, or the bytes of it
 
 Floats that differ in their sign only, 0.0 and -0.0, are equal here, as they are in SQL; all NaN are
 one value. Of a bit string the number counts, not how many zeros stand before it.
+
+What a connector is known to lose on the way (`connectors`) is left out of the form, so that it is
+no difference: a decimal that is NaN or infinite is NULL, an array inside an array too, and dates
+before 1583 are one value. A kind `binlog_…` is that of MySQL and MariaDB: a float has six digits,
+a zero date, 1970-01-01 and NULL are one value, the years 0, 1900 and 2000 are, and a comma in a
+value of an enum has no backslash.
 """
 
 from __future__ import annotations
@@ -40,91 +46,23 @@ import math
 import re
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
+
+from lakehouse.plan.reconciling.kinds import ARRAY
 
 # hashable or not, only compared with `==`
 Canonical = object
-
-POSTGRESQL_KINDS: Mapping[str, str] = {
-    "int2": "integer",
-    "int4": "integer",
-    "int8": "integer",
-    "numeric": "decimal",
-    "float4": "float",
-    "float8": "double",
-    "bool": "boolean",
-    "bytea": "bytes",
-    "date": "date",
-    "timestamp": "timestamp",
-    "timestamptz": "instant",
-    "time": "time",
-    "interval": "interval",
-    "timetz": "zoned_time",
-    "json": "json",
-    "jsonb": "json",
-    "hstore": "hstore",
-    "money": "money",
-    "bpchar": "char",
-    "oid": "integer",
-    "bit": "bits",
-    "varbit": "bits",
-    "point": "point",
-    "inet": "network",
-    **dict.fromkeys(("box", "circle", "line", "lseg", "path", "polygon"), "shape"),
-}
-MYSQL_KINDS: Mapping[str, str] = {
-    "tinyint": "integer",
-    "smallint": "integer",
-    "mediumint": "integer",
-    "int": "integer",
-    "bigint": "integer",
-    "year": "integer",
-    "decimal": "decimal",
-    "float": "float",
-    "double": "double",
-    "bit": "bits",
-    "binary": "bytes",
-    "varbinary": "bytes",
-    "tinyblob": "bytes",
-    "blob": "bytes",
-    "mediumblob": "bytes",
-    "longblob": "bytes",
-    "date": "date",
-    "datetime": "timestamp",
-    "timestamp": "instant",
-    "time": "time",
-    "json": "binlog_json",
-    **dict.fromkeys(
-        (
-            "geometry",
-            "point",
-            "linestring",
-            "polygon",
-            "multipoint",
-            "multilinestring",
-            "multipolygon",
-            "geometrycollection",
-            "geomcollection",
-        ),
-        "geometry",
-    ),
-}
-_ARRAY = "array "
 
 _INTERVAL = re.compile(
     r"P(?:(-?\d+)Y)?(?:(-?\d+)M)?(?:(-?\d+)D)?"
     r"(?:T(?:(-?\d+)H)?(?:(-?\d+)M)?(?:(-?\d+(?:\.\d+)?)S)?)?"
 )
 _NUMBER = re.compile(r"-?\d[\d.]*(?:e[+-]?\d+)?", re.IGNORECASE)
+# Before it some connectors shift dates by the days between two calendars.
+_FIRST_YEAR = 1583
+_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - a time without zone
 _UNITS_PER_SECOND = {"milliseconds": 1_000, "microseconds": 1_000_000, "nanoseconds": 10**9}
-
-
-def postgresql_kind(type_name: str) -> str:
-    """The kind of a type as `udt_name` has it: an array's begins with `_`."""
-    if type_name.startswith("_"):
-        return _ARRAY + postgresql_kind(type_name.removeprefix("_"))
-    return POSTGRESQL_KINDS.get(type_name, "text")
 
 
 def canonical(value: object, kind: str, doc: str = "") -> Canonical:
@@ -140,8 +78,8 @@ def canonical(value: object, kind: str, doc: str = "") -> Canonical:
     """
     if value is None:
         return None
-    if kind.startswith(_ARRAY):
-        return _array(value, kind.removeprefix(_ARRAY))
+    if kind.startswith(ARRAY):
+        return _array(value, kind.removeprefix(ARRAY))
     if kind == "time" and isinstance(value, int):
         return _microseconds(value, doc)
     return _FORMS.get(kind, _text)(value)
@@ -153,20 +91,54 @@ def _microseconds(count: int, doc: str) -> int:
 
 
 def _integer(value: object) -> Canonical:
-    return int(Decimal(str(value)))
+    return value if type(value) is int else int(Decimal(str(value)))
 
 
 def _decimal(value: object) -> Canonical:
-    return Decimal(str(value))
+    number = value if isinstance(value, Decimal) else Decimal(str(value))
+    return number if number.is_finite() else None
 
 
-def _float(value: object) -> Canonical:
+def _float(value: object) -> object:
     return _double(struct.unpack("f", struct.pack("f", float(str(value))))[0])
 
 
+def _binlog_float(value: object) -> Canonical:
+    return float(f"{_float(value):.6g}")
+
+
 def _double(value: object) -> Canonical:
-    number = float(str(value))
+    number = value if isinstance(value, float) else float(str(value))
     return "NaN" if math.isnan(number) else number
+
+
+def _date(value: object) -> Canonical:
+    return "early" if isinstance(value, date) and value.year < _FIRST_YEAR else value
+
+
+def _binlog_date(value: object) -> Canonical:
+    # The client gives a zero date, and a month or a day of zero, as text.
+    return None if isinstance(value, str) or value == _EPOCH.date() else _date(value)
+
+
+def _binlog_timestamp(value: object) -> Canonical:
+    if isinstance(value, str) or value == _EPOCH:
+        return None
+    return "early" if isinstance(value, datetime) and value.year < _FIRST_YEAR else value
+
+
+def _binlog_instant(value: object) -> Canonical:
+    moment = None if isinstance(value, str) else _instant(value)
+    return None if moment == _EPOCH.replace(tzinfo=UTC) else moment
+
+
+def _binlog_year(value: object) -> Canonical:
+    year = _integer(value)
+    return 0 if year in (1900, 2000) else year
+
+
+def _binlog_enum(value: object) -> Canonical:
+    return _text(value).replace("\\,", ",")
 
 
 def _bytes(value: object) -> Canonical:
@@ -205,15 +177,15 @@ def _interval(value: object) -> Canonical:
 
 
 def _json(value: object) -> Canonical:
-    return json.loads(str(value), parse_float=Decimal)
+    return json.loads(str(value), parse_float=Decimal, parse_int=Decimal)
 
 
 def _array(value: object, kind: str) -> Canonical:
     if not isinstance(value, Sequence) or isinstance(value, str):
         raise ValueError(f"{value!r}: expected a list")
-    return tuple(
-        _array(item, kind) if isinstance(item, list) else canonical(item, kind) for item in value
-    )
+    if any(isinstance(item, Decimal) and not item.is_finite() for item in value):
+        return None
+    return tuple(None if isinstance(item, list) else canonical(item, kind) for item in value)
 
 
 def _zoned_time(value: object) -> Canonical:
@@ -281,7 +253,13 @@ _FORMS: Mapping[str, Callable[[object], Canonical]] = {
     "double": _double,
     "boolean": _same,
     "bytes": _bytes,
-    "date": _same,
+    "date": _date,
+    "binlog_date": _binlog_date,
+    "binlog_enum": _binlog_enum,
+    "binlog_float": _binlog_float,
+    "binlog_instant": _binlog_instant,
+    "binlog_timestamp": _binlog_timestamp,
+    "binlog_year": _binlog_year,
     "timestamp": _same,
     "instant": _instant,
     "time": _time,

@@ -1,0 +1,84 @@
+"""Reads a control topic of the source from where it is told, without a group's offsets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
+
+from lakehouse.spark.kafka import KafkaUnreachable
+
+_TIMEOUT_S = 15.0
+_POLL_S = 0.5
+
+
+@contextmanager
+def consumer(
+    properties: Mapping[str, str], topic: str, starts: Mapping[int, int]
+) -> Iterator[Consumer]:
+    """A consumer of topic partitions from their starts on; what is gone by now is passed over."""
+    opened = Consumer(
+        {
+            **properties,
+            "group.id": "lakehouse-signal",
+            "enable.auto.commit": False,
+            "auto.offset.reset": "earliest",
+            "log_level": 0,
+        }
+    )
+    try:
+        opened.assign([TopicPartition(topic, number, at) for number, at in starts.items()])
+        yield opened
+    finally:
+        opened.close()
+
+
+def poll(opened: Consumer) -> Message | None:
+    """The next message; None where none came in half a second."""
+    message = opened.poll(_POLL_S)
+    return None if message is None or message.error() else message
+
+
+def end_offsets(properties: Mapping[str, str], topic: str) -> dict[int, int]:
+    """The end offset of each partition of a topic; empty where there is no such topic.
+
+    Raises:
+        KafkaUnreachable: No broker answers.
+    """
+    with consumer(properties, topic, {}) as opened:
+        try:
+            found = opened.list_topics(timeout=_TIMEOUT_S).topics.get(topic)
+            return {
+                number: opened.get_watermark_offsets(
+                    TopicPartition(topic, number), timeout=_TIMEOUT_S
+                )[1]
+                for number in (found.partitions if found else ())
+            }
+        except KafkaException as failure:
+            raise KafkaUnreachable(
+                f"Kafka at {properties['bootstrap.servers']!r}: no answer ({failure}): expected a "
+                "broker there; start it, or correct the connection"
+            ) from failure
+
+
+def read_all(properties: Mapping[str, str], topic: str) -> Iterator[Message]:
+    """Every message that a topic holds now.
+
+    Raises:
+        KafkaUnreachable: No broker answers.
+    """
+    left = {number: end for number, end in end_offsets(properties, topic).items() if end}
+    with consumer(properties, topic, dict.fromkeys(left, 0)) as opened:
+        while left:
+            message = poll(opened)
+            for number in [n for n, end in left.items() if _at(opened, topic, n) >= end]:
+                left.pop(number)
+            if message is not None:
+                yield message
+
+
+def _at(opened: Consumer, topic: str, number: int) -> int:
+    """Where a consumer is; below 0 before it has read anything."""
+    [found] = opened.position([TopicPartition(topic, number)])
+    return int(found.offset)

@@ -1,0 +1,90 @@
+"""Two states of one table compared: by a hash of their rows, down to the keys that differ.
+
+In: the rows of two refs of an Iceberg table. Out: a `Difference`. One pass over both; nothing but
+counts and a few keys reaches the driver.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyspark.sql.functions as F
+from pyspark.sql import DataFrame
+from pyspark.sql import types as T
+
+from lakehouse.names import quote_ident
+from lakehouse.plan.rebuilding import KEYS_SHOWN, Difference
+from lakehouse.spark.rows import values_text
+from lakehouse.spark.tables import type_ddl
+
+_NESTED = (T.ArrayType, T.MapType, T.StructType)
+_SUM = "aggregate({}, CAST(0 AS decimal(38,0)), (s, h) -> CAST(s + h AS decimal(38,0)))"
+
+
+def compare(table: str, before: DataFrame, after: DataFrame, key: Sequence[str]) -> Difference:
+    """Compare two states of a table.
+
+    Args:
+        table: Namespace and name.
+        before: The rows that are there.
+        after: The rows that take their place, of the same columns.
+        key: The columns that identify a row; none where equal rows may stand several times.
+    """
+    sides = _hashed(before, key, "true").unionByName(_hashed(after, key, "false"))
+    each = sides.groupBy("name").agg(
+        F.expr("array_sort(collect_list(if(old, hash, NULL))) AS b"),
+        F.expr("array_sort(collect_list(if(old, NULL, hash))) AS a"),
+    )
+    each = each.localCheckpoint(eager=False)
+    found = each.selectExpr(
+        "coalesce(sum(size(b)), 0) AS before",
+        "coalesce(sum(size(a)), 0) AS after",
+        f"string(coalesce(sum({_SUM.format('b')}), 0)) AS hash_before",
+        f"string(coalesce(sum({_SUM.format('a')}), 0)) AS hash_after",
+        *_counts(has_key=bool(key)),
+    ).collect()[0]
+    keys: tuple[str, ...] = ()
+    if key and found["lost"] + found["found"] + found["changed"]:
+        rows = each.where("a != b").select("name").orderBy("name").limit(KEYS_SHOWN).collect()
+        keys = tuple(row["name"] for row in rows)
+    return Difference(
+        table=table,
+        before=int(found["before"]),
+        after=int(found["after"]),
+        hashes=(found["hash_before"], found["hash_after"]),
+        lost=int(found["lost"]),
+        found=int(found["found"]),
+        changed=int(found["changed"]),
+        keys=keys,
+    )
+
+
+def _counts(*, has_key: bool) -> tuple[str, ...]:
+    """Of a table without a key, how often equal rows stand there."""
+    if not has_key:
+        return (
+            "coalesce(sum(greatest(size(b) - size(a), 0)), 0) AS lost",
+            "coalesce(sum(greatest(size(a) - size(b), 0)), 0) AS found",
+            "0 AS changed",
+        )
+    return (
+        "count_if(size(a) = 0) AS lost",
+        "count_if(size(b) = 0) AS found",
+        "count_if(size(a) > 0 AND size(b) > 0 AND a != b) AS changed",
+    )
+
+
+def _hashed(rows: DataFrame, key: Sequence[str], old: str) -> DataFrame:
+    """`name, hash, old` of each row."""
+    parts = [part for field in rows.schema.fields for part in _parts(field)]
+    row_hash = f"xxhash64({', '.join(parts)})"
+    types = {field.name: type_ddl(field.dataType) for field in rows.schema.fields}
+    name = values_text({each: types[each] for each in key}) if key else f"string({row_hash})"
+    return rows.selectExpr(f"{name} AS name", f"{row_hash} AS hash", f"{old} AS old")
+
+
+def _parts(field: T.StructField) -> tuple[str, str]:
+    """What of a column goes into the hash, which passes over NULLs wherever they stand."""
+    name = quote_ident(field.name)
+    value = f"CAST({name} AS string)" if isinstance(field.dataType, _NESTED) else name
+    return value, f"{name} IS NULL"

@@ -1,0 +1,159 @@
+"""Removal: rows that the source does not have anymore go from silver, in a cut of their own.
+
+In: what `reconcile` found, the newest cut. Out: a staged cut with the same offsets, which the steps
+validate and publish judge and show as those of any other run. Where a run published meanwhile, the
+rows that it changed stay: only what is still as it was judged goes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import cast
+
+from lakehouse.errors import StepFailed
+from lakehouse.names import TableIdentity
+from lakehouse.plan.conservation import Law, laws_of, to_json_counts
+from lakehouse.plan.handover import StagedCut, StagedTable, excluded_of, held_of, identities_of
+from lakehouse.plan.reconciling.repair import Removal
+from lakehouse.plan.records import CutRow
+from lakehouse.plan.replay import replay_laws
+from lakehouse.plan.tables import HISTORY_ENDING, STATE_ENDING, TopicPartition
+from lakehouse.spark import metadata
+from lakehouse.spark.leases import Leases
+from lakehouse.spark.properties import properties_of, remember_soft
+from lakehouse.spark.removing import Removing, remove_rows
+from lakehouse.spark.silver import cdc_of
+from lakehouse.spark.tables import full_name
+from lakehouse.steps.applying import commit_summary, staging_branch
+from lakehouse.steps.context import Json, StepContext, StepOutcome
+from lakehouse.steps.forwarding import roll_forward
+
+
+def remove(context: StepContext) -> StepOutcome:
+    """Stage the removals of a run.
+
+    Raises:
+        Superseded: Another run holds the lease.
+        StepFailed: A table cannot lose rows so.
+    """
+    leases = Leases(context.ledger.catalog, context.source.name)
+    token = leases.take(context.run_id)
+    with leases.held(token, context.run_id, lone_step=context.lone_step) as check:
+        roll_forward(context, check)
+        cut = context.ledger.newest_cut(context.source.name)
+        if cut is None:
+            raise StepFailed(
+                f"Source {context.source.name!r}: no cut is published: expected the one that was "
+                "compared"
+            )
+        outcome = _staged(context, cut, token, check)
+    if outcome.ends_run:
+        leases.give_back(token, context.run_id)
+    return outcome
+
+
+def _staged(
+    context: StepContext, cut: CutRow, token: int, check: Callable[[], None]
+) -> StepOutcome:
+    branch = staging_branch(context, token)
+    summary = commit_summary(context, token, f"{token:08d}", cut.offsets)
+    tables = []
+    for removal in context.removals:
+        table = _fit(context, cut, removal)
+        spark = context.spark.newSession()
+        work = Removing(spark, removal, table.key, branch, summary, check)
+        soft = context.source.table_options(TableIdentity.of(table.identity)).delete == "soft"
+        if soft:
+            remember_soft(spark, table.silver)
+        tables.append(_changed(context, table, branch, *remove_rows(work, soft=soft)))
+    changed = tuple(table for table in tables if table.changed)
+    staged = _cut(cut, branch, token, changed)
+    gone = sum(table.deletes for table in changed)
+    return StepOutcome(
+        f"{gone} rows of {len(changed)} tables went that the source does not have",
+        cast("Mapping[str, Json]", to_json_counts(replay_laws(_laws(context, cut), {}))),
+        cast("Mapping[str, Json]", staged.to_detail()),
+        batch_id=staged.cut_id,
+        ends_run=not changed,
+    )
+
+
+def _fit(context: StepContext, cut: CutRow, removal: Removal) -> StagedTable:
+    """The table as the cut has it.
+
+    Raises:
+        StepFailed: It cannot lose rows in a cut of their own.
+    """
+    silver = removal.table.silver
+    stored = properties_of(context.ledger.catalog, silver)
+    identity = identities_of(cut).get(silver)
+    if identity is None or stored.key is None or silver in excluded_of(cut):
+        raise StepFailed(f"Table {silver!r}: expected one of the newest cut; reconcile again")
+    has_history = silver + HISTORY_ENDING in cut.tables
+    if has_history or not stored.key:
+        what = "keeps the versions of its rows" if has_history else "has no key"
+        raise StepFailed(
+            f"Table {silver!r}: it {what}: rows that the source does not have cannot go one by "
+            f"one; do `lakehouse rebuild --source {context.source.name} --table "
+            f"{removal.table.title}`"
+        )
+    return StagedTable(
+        identity=identity,
+        silver=silver,
+        state=silver + STATE_ENDING,
+        changed=False,
+        snapshot=cut.tables.get(silver),
+        state_snapshot=cut.tables.get(silver + STATE_ENDING),
+        key=stored.key,
+        cdc=cdc_of(context.spark.table(full_name(silver)).schema),
+        rows=0,
+        upserts=0,
+        deletes=0,
+        truncated=False,
+        held=held_of(cut).get(silver, 0),
+    )
+
+
+def _changed(
+    context: StepContext, table: StagedTable, branch: str, removed: int, rows: int
+) -> StagedTable:
+    if not removed:
+        return table
+    heads = metadata.refs(context.ledger.catalog, table.silver)
+    states = metadata.refs(context.ledger.catalog, table.state)
+    return replace(
+        table,
+        changed=True,
+        snapshot=heads[branch],
+        state_snapshot=states.get(branch, table.state_snapshot),
+        rows=rows,
+        deletes=removed,
+    )
+
+
+def _cut(cut: CutRow, branch: str, token: int, tables: tuple[StagedTable, ...]) -> StagedCut:
+    return StagedCut(
+        branch=branch,
+        token=token,
+        cut_id=f"{token:08d}",
+        base_cut=cut.cut_id,
+        offsets=cut.offsets,
+        position=cut.position,
+        transactions=0,
+        tables=tables,
+        excluded=excluded_of(cut),
+        findings=tuple(
+            f"{table.silver}: {table.deletes} rows went that the source does not have"
+            for table in tables
+        ),
+        identities=identities_of(cut),
+        epochs=cut.epochs,
+    )
+
+
+def _laws(context: StepContext, cut: CutRow) -> dict[TopicPartition, Law]:
+    """The law of the run that published the cut: what waited then waits still."""
+    row = context.ledger.newest_run(context.source.name, "apply", cut.run_id)
+    return laws_of(json.loads(row.counts)) if row else {}

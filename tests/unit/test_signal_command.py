@@ -1,0 +1,97 @@
+"""`lakehouse signal`: what it refuses before anything is sent, and how it passes a signal on."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from lakehouse.cli import app
+from lakehouse.errors import ConfigError
+from lakehouse.plan.signals.followed import Asked
+from lakehouse.plan.signals.handover import Handover
+from lakehouse.plan.signals.record import Signal
+from lakehouse.plan.signals.request import Action
+from lakehouse.plan.signals.statement import insert_statement, insert_with_parameters
+
+SIGNAL = Signal("s-1", "execute-snapshot", '{"type": "incremental", "x": "it\'s \\\\ 5%"}')
+HANDOVER = Handover(
+    Asked(Action.SNAPSHOT, "s-1", collections=("public.orders",)),
+    ("public.orders",),
+    "notifications.shop",
+    {0: 17},
+)
+
+
+def run(home: Path, monkeypatch: pytest.MonkeyPatch, *arguments: str):
+    sources = home / "sources"
+    sources.mkdir(exist_ok=True)
+    (sources / "shop.toml").write_text('connector = "postgresql"\ntopic_prefix = "shop"\n')
+    monkeypatch.setenv("LAKEHOUSE_HOME", str(home))
+    monkeypatch.setenv("LAKEHOUSE_SOURCES", str(sources))
+    for name in ("LAKEHOUSE_CONNECT", "LAKEHOUSE_KAFKA"):
+        monkeypatch.delenv(name, raising=False)
+    return CliRunner().invoke(app, ["signal", "--source", "shop", *arguments])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("snapshot", "--table", "orders", "--no-follow"), "expected <schema>.<table>"),
+        (("snapshot", "--table", "a.b", "--where", "x ~ 1", "--no-follow"), "expected column"),
+        (("pause", "--no-follow"), "LAKEHOUSE_CONNECT"),
+        (("stop",), "no catalog"),
+        (("follow", "{}"), "expected the line of JSON"),
+    ],
+)
+def test_what_cannot_be_sent_says_what_was_expected(tmp_path, monkeypatch, arguments, words: str):
+    found = run(tmp_path, monkeypatch, *arguments)
+    assert found.exit_code != 0
+    assert words in str(found.exception)
+
+
+def test_a_signal_that_was_sent_is_followed_by_one_line():
+    text = HANDOVER.to_json()
+    assert "\n" not in text
+    assert Handover.from_json(text) == HANDOVER
+
+
+@pytest.mark.parametrize("text", ["", "[]", "null", '{"action": "fly"}', HANDOVER.to_json()[:-9]])
+def test_another_line_is_refused(text: str):
+    with pytest.raises(ConfigError, match="expected the line of JSON"):
+        Handover.from_json(text)
+
+
+@pytest.mark.parametrize(
+    ("connector", "expected"),
+    [
+        ("postgresql", 'INSERT INTO "a%%b"."s" (id, type, data) VALUES (%s, %s, %s)'),
+        ("mysql", "INSERT INTO `a%%b`.`s` (id, type, data) VALUES (%s, %s, %s)"),
+    ],
+)
+def test_values_go_to_the_driver_as_parameters(connector: str, expected: str):
+    assert insert_with_parameters(("a%b", "s"), connector) == expected
+
+
+@pytest.mark.parametrize(
+    ("connector", "table", "start"),
+    [
+        ("db2", ("CDC", "SIGNAL"), 'INSERT INTO "CDC"."SIGNAL" (id, type, data) VALUES (\'s-1\','),
+        ("oracle", ("PDB", "CDC", "SIGNAL"), 'INSERT INTO "CDC"."SIGNAL" (id, type, data)'),
+        ("sqlserver", ("Shop", "dbo", "signal"), "INSERT INTO [Shop].[dbo].[signal] (id, type, da"),
+    ],
+)
+def test_where_a_person_runs_the_statement_it_is_whole(connector: str, table, start: str):
+    found = insert_statement(table, connector, SIGNAL)
+    assert found.startswith(start)
+    assert "it''s" in found
+    assert "%s" not in found
+    data = found[found.index("{") : found.rindex("}") + 1].replace("''", "'")
+    assert json.loads(data) == json.loads(SIGNAL.data)
+
+
+def test_the_message_of_the_signal_topic_holds_the_data_as_an_object():
+    assert json.loads(replace(SIGNAL, data='{"a": 1}').message)["data"] == {"a": 1}
