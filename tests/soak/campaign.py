@@ -25,7 +25,7 @@ from infra.state import read_state
 from lakehouse.config import Settings, SourceConfig, load_source
 from tests.soak.faults import Killer
 from tests.soak.product import Product, RunFailed
-from tests.soak.tables import ACCOUNT_ROWS, ACCOUNTS, OPENING_BALANCE
+from tests.soak.tables import ACCOUNT_ROWS, ACCOUNTS, GENERATED, OPENING_BALANCE
 from tests.soak.workload import Workload
 from tests.soak.writing import Writer
 
@@ -100,8 +100,12 @@ class Campaign:
         source, database = load_source(name, self.stack), state.sources[name]
         writer = Writer(source, database, Workload(database.engine, self.seed))
         barrier = Barrier(source, database, str(state.kafka), threading.Event())
-        renamed = source.model_copy(update={"name": f"{name}{self.suffix}"})
-        return Side(writer, barrier, Product(self.spark, self.product_home, renamed))
+        # Whatever else is on the stack would cost more than the workload.
+        own = source.kafka.model_copy(
+            update={"topics": (rf"{source.topic_prefix}\.[^.]+\.{GENERATED}.*",)}
+        )
+        given = source.model_copy(update={"name": f"{name}{self.suffix}", "kafka": own})
+        return Side(writer, barrier, Product(self.spark, self.product_home, given))
 
     def _open(self, side: Side) -> None:
         side.barrier.pass_one()

@@ -21,6 +21,8 @@ from infra.sources import Engine
 from tests.soak import binlog_types, postgresql_types
 from tests.soak.columns import ColumnType, decimals, singles, texts, whole
 
+# What the name of every generated table begins with.
+GENERATED = "soak_"
 ACCOUNTS = ("soak_cash", "soak_bank")
 ACCOUNT_ROWS = 40
 OPENING_BALANCE = 1000
