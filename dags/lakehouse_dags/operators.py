@@ -61,7 +61,9 @@ class SubmittedStep(SparkSubmitOperator):
             **options,
         )
         self.source_name = source.name
-        self.kafka_connection = source.kafka.connection if step == "land" else None
+        # Where it lands, and where it tells what waits in Kafka; all steps in one do both.
+        needs_kafka = script in (None, "land", "publish")
+        self.kafka_connection = source.kafka.connection if needs_kafka else None
         self.step: Step = step
         self.shown: Recorded | None = None
 

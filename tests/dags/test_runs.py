@@ -173,7 +173,23 @@ def test_the_figures_of_each_step_are_metrics_of_airflow(ended, home):
     assert {f"lakehouse.inventory.{step}.messages" for step in STEPS} <= values.keys()
     assert values["lakehouse.inventory.apply.seconds"] == 1.5
     assert values["lakehouse.inventory.apply.applied"] == 5
+    assert values["lakehouse.inventory.apply.per_second"] == pytest.approx(5 / 1.5)
+    assert values["lakehouse.inventory.land.per_second"] == pytest.approx(7 / 1.5)
     assert ours[0][2] == {"source": "inventory", "step": "land"}
+
+
+def test_what_waits_for_each_table_is_a_metric_of_airflow(ended, home):
+    lines = [json.loads(line) for line in (home / "gauges.jsonl").read_text().splitlines()]
+    values = {name: (value, tags) for name, value, tags in lines if ".lag." in name}
+    source, table = {"source": "inventory"}, {"source": "inventory", "table": "public__orders"}
+    assert values == {
+        "lakehouse.inventory.lag.messages": (9, source),
+        "lakehouse.inventory.lag.seconds": (90.0, source),
+        "lakehouse.inventory.lag.public__orders.messages": (9, table),
+        "lakehouse.inventory.lag.public__orders.seconds": (90.0, table),
+        "lakehouse.inventory.lag.public__items.messages": (0, {**table, "table": "public__items"}),
+        "lakehouse.inventory.lag.public__items.seconds": (0.0, {**table, "table": "public__items"}),
+    }
 
 
 def test_openlineage_is_told_what_was_read_and_written(ended, home):
