@@ -153,13 +153,9 @@ class Reconciliation(FullValidation):
     run_prefix = RECONCILE_RUN
 
     def __init__(self, *, source: SourceConfig, **options: Any) -> None:  # noqa: ANN401
-        super().__init__(
-            source=source,
-            step="validate",
-            task_id="reconcile",
-            application=str(reconcile_application()),
-            **options,
-        )
+        options = {"task_id": "reconcile", **options}
+        application = str(reconcile_application())
+        super().__init__(source=source, step="validate", application=application, **options)
 
     def secrets(self) -> dict[str, str]:
         """The login of the database."""

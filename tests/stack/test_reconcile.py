@@ -11,6 +11,7 @@ from random import Random
 
 import pytest
 
+from infra.clients import run_sql
 from lakehouse.config import Settings
 from lakehouse.plan.event_position import shown_position
 from lakehouse.plan.lag import SourceLag
@@ -25,6 +26,10 @@ from tests.support.sampling import EVERY_CASE
 SEED = 6
 # The table that the writer changes.
 WRITTEN = {"inventory": "public.orders", "shop": "shop.customers"}
+CHANGE = {
+    "inventory": "UPDATE orders SET note = 'late' WHERE id = 1",
+    "shop": "UPDATE customers SET name = 'late' WHERE id = 1",
+}
 
 
 @pytest.fixture(params=list(TABLES) if EVERY_CASE else ["inventory"])
@@ -53,6 +58,7 @@ def test_every_damage_is_found_by_its_key_under_load_and_repaired(compared: Comp
     again = compared.repair(found)
     assert (differences(again), states(again)) == ({}, {"equal"})
 
+    run_sql(compared.database, CHANGE[product.source.topic_prefix])
     stack.barrier(product.source.topic_prefix)
     assert_lag_ends_with_a_cut(product)
 
