@@ -349,3 +349,8 @@ def test_a_signal_that_cannot_be_sent_fails_with_the_sentence_and_nothing_is_fol
     assert decided["runs"]["unreachable"]["state"] == "failed"
     assert "expected it in LAKEHOUSE_CONNECT" in decided["runs"]["unreachable"]["output"]
     assert "expected nothing with 'pause'" in decided["runs"]["misfit"]["output"]
+
+
+def test_a_key_changes_only_once_the_table_is_drained_and_says_what_is_missing(decided):
+    assert decided["runs"]["rekeyed"]["state"] == "failed"
+    assert "expected LAKEHOUSE_DATABASE as a JSON" in decided["runs"]["rekeyed"]["output"]
