@@ -281,11 +281,11 @@ def test_run_id_start_and_end_of_interval_reach_the_application(ended, home):
         assert named[name].endswith("+00:00")
 
 
-def test_the_secret_reaches_landing_through_its_environment_alone(ended, home):
-    [first, second] = calls(home, "killed_after_check")
-    assert json.loads(first["kafka"])["sasl.password"] == SECRET
-    assert second["kafka"] is None
-    assert SECRET not in json.dumps(first["arguments"])
+def test_the_secret_reaches_what_asks_kafka_through_its_environment_alone(ended, home):
+    for call in calls(home, "killed_after_check"):
+        assert json.loads(call["kafka"])["sasl.password"] == SECRET
+        assert SECRET not in json.dumps(call["arguments"])
+    assert [call["kafka"] for call in calls(home, "all_rows_refused")] == [None]
 
 
 def test_no_secret_is_in_the_log_or_in_airflow_s_database(ended, home):
