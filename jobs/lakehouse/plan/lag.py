@@ -18,7 +18,7 @@ from typing import Any
 
 from lakehouse.config import SourceConfig, TopicRole, topic_role
 from lakehouse.connectors import CONNECTORS
-from lakehouse.names import RETIRED, TableIdentity
+from lakehouse.names import RETIRED, TableIdentity, format_table
 from lakehouse.plan.handover import excluded_of, identities_of, start_of_batch
 from lakehouse.plan.offsets import LandedOffsets, TopicBounds, offsets_behind
 from lakehouse.plan.progress import Progress
@@ -65,7 +65,7 @@ class TableLag:
     """What waits for one table.
 
     Attributes:
-        table: The source table; the topic, where no published table reads it.
+        table: As in the TOML file; the topic, where no published table reads it.
         silver: Its silver table; empty where none is published.
         messages: How many wait at most.
         waits_since: When Kafka got the oldest of them; None for none, or where it is not known.
@@ -185,7 +185,8 @@ def _tables(
         left -= set(mine)
         behind = excluded.get(silver)
         applied = Progress.from_json(behind.offsets) if behind else progress
-        lag = TableLag(identity.full_name, silver, 0, held=behind.reason if behind else "")
+        name, held = format_table(identity, source.connector), behind.reason if behind else ""
+        lag = TableLag(name, silver, 0, held=held)
         yield _measured(lag, [by_topic[topic] for topic in mine], applied, tails)
     for topic in sorted(left):
         lag = _measured(TableLag(topic, "", 0), [by_topic[topic]], progress, tails)

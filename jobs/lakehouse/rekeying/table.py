@@ -20,6 +20,7 @@ from lakehouse.plan.records import SCHEMA_VERSIONS, CutRow
 from lakehouse.plan.rekeying import Drained, lag_of, new_key, not_drained
 from lakehouse.plan.tables import HISTORY_ENDING
 from lakehouse.quality.rekeyed import followed_version, has_key, rekeyed
+from lakehouse.reconciling.marker import write_marker
 from lakehouse.rekeying.connector import SourceConnector
 from lakehouse.rekeying.database import log_end, read_table
 from lakehouse.spark.lag import measure_lag
@@ -59,9 +60,12 @@ class Rekeying:
         """Wait until all that was written to the table is published, and nothing more is written.
 
         Raises:
+            ConfigError: The source names no table for a marker.
             NotYet: It is not by then.
         """
         deadline, end = time.monotonic() + patience_s, log_end(self.database)
+        # The connector confirms what it has read with its next event: a quiet log has none.
+        write_marker(self.database, self.source)
         before = read_table(self.database, self.identity, self.connector.slot, end)
         while True:
             now = read_table(self.database, self.identity, self.connector.slot, end)
