@@ -7,11 +7,11 @@ nobody writes to the table and the connector is stopped
 table and filled before; runs of `ingest_<source>` go on all the time.
 
 **pause** waits for you: pause all that writes to the table, then answer. **drain** waits until what
-was written is published, with a row in `reconcile.marker` of the TOML file. **stop** stops the connector. **change** waits for you: change the key
-(`ALTER TABLE … DROP CONSTRAINT …, ADD PRIMARY KEY …`), then answer. **follow** gives silver the new
-key. **restart** lets the connector run again. **verify** compares the table with silver, row by row
-under the new key; when it is green, let the writers go on. `lakehouse key` does the same step by
-step.
+was written is published; it writes a row to the signal table that `reconcile.marker` in the TOML
+file names. **stop** stops the connector. **change** waits for you: change the key (`ALTER TABLE …
+DROP CONSTRAINT …, ADD PRIMARY KEY …`), then answer. **follow** gives silver the new key.
+**restart** lets the connector run again. **verify** compares the table with silver under the new
+key; when it is green, let the writers go on. `lakehouse key` does the same step by step.
 
 **When a task failed:** its log starts with one sentence that says what was expected. From `stop` to
 `restart` the connector stands still: to give up, put the old key back and clear `follow`.
