@@ -1,29 +1,21 @@
-"""What of the stack runs where, how its connectors are, and how far landing is behind Kafka."""
+"""What of the stack runs where, how its connectors are, and how far tables are behind Kafka."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from pyiceberg.catalog import load_catalog
-from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
-from pyiceberg.table import Table
-
-from infra.clients import kafka_admin
 from infra.connect_api import ConnectApi, ConnectorStatus
 from infra.errors import NotReady
 from infra.home import StackHome
 from infra.processes import is_running
 from infra.state import StackState, read_state
 from infra.stopping import living_servers
-from lakehouse.config import Settings, SourceConfig, load_sources, select_topics
-from lakehouse.names import bronze_table
-from lakehouse.plan.catalog import CATALOG, pyiceberg_properties
-from lakehouse.plan.offsets import LandedOffsets
-from lakehouse.spark.bronze import OFFSETS_PROPERTY
-
-_ANSWER_S = 5
+from lakehouse.config import Settings, load_sources
+from lakehouse.plan.lag import SourceLag
+from lakehouse.spark.lag import measure_lag
+from lakehouse.spark.ledger import Ledger
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,29 +30,17 @@ class ServerStatus:
 
 
 @dataclass(frozen=True, slots=True)
-class TopicLag:
-    """One topic partition of a source; `landed` is None when nothing of it is landed yet."""
-
-    source: str
-    topic: str
-    partition: int
-    end_offset: int
-    landed: int | None
-
-    @property
-    def lag(self) -> int:
-        """Offsets that are not landed: an upper bound for messages, since offsets have gaps."""
-        return self.end_offset - (self.landed or 0)
-
-
-@dataclass(frozen=True, slots=True)
 class StackStatus:
-    """All that `lakehouse status` shows; `problems` are servers that gave no answer."""
+    """All that `lakehouse status` shows; `problems` are servers that gave no answer.
+
+    Attributes:
+        lags: Of each source of which Kafka or the catalog has something.
+    """
 
     state: StackState
     servers: tuple[ServerStatus, ...] = ()
     connectors: tuple[ConnectorStatus, ...] = ()
-    lags: tuple[TopicLag, ...] = ()
+    lags: tuple[SourceLag, ...] = ()
     problems: tuple[str, ...] = ()
 
 
@@ -75,7 +55,6 @@ def status(settings: Settings) -> StackStatus:
     state = read_state(home)
     problems: list[str] = []
     connectors: tuple[ConnectorStatus, ...] = ()
-    lags: tuple[TopicLag, ...] = ()
     servers = tuple(_servers(home, state))
     running = {server.name for server in servers if server.is_running}
     if state.connect and "connect" in running:
@@ -84,12 +63,7 @@ def status(settings: Settings) -> StackStatus:
             connectors = tuple(api.status(name) for name in api.connectors())
         except NotReady as silent:
             problems.append(f"Kafka Connect: {silent}")
-    if state.kafka and "kafka" in running:
-        try:
-            lags = tuple(_lags(settings, state.kafka, set(state.sources)))
-        except NotReady as silent:
-            problems.append(f"Kafka: {silent}")
-    return StackStatus(state, servers, connectors, lags, tuple(problems))
+    return StackStatus(state, servers, connectors, tuple(_lags(settings)), tuple(problems))
 
 
 def _servers(home: StackHome, state: StackState) -> Iterator[ServerStatus]:
@@ -105,41 +79,18 @@ def _servers(home: StackHome, state: StackState) -> Iterator[ServerStatus]:
         yield ServerStatus(name, pid is not None, pid, state.ports.get(name), home.log(name))
 
 
-def _lags(settings: Settings, bootstrap_servers: str, names: set[str]) -> Iterator[TopicLag]:
-    admin = kafka_admin(bootstrap_servers, timeout_s=_ANSWER_S)
-    topics = admin.topics()
+def _lags(settings: Settings) -> Iterator[SourceLag]:
+    """The lag of each source; a Kafka that does not answer is asked once."""
+    ledger = _ledger(settings)
+    silent: dict[str, str] = {}
     for source in load_sources(settings):
-        if source.name in names:
-            landed = landed_offsets(settings, source)
-            selected = select_topics(source, topics).topics
-            for (topic, number), end in sorted(admin.end_offsets(selected).items()):
-                offset = landed.get(topic, {}).get(number)
-                yield TopicLag(source.name, topic, number, end, offset)
+        lag = measure_lag(source, settings, ledger, silent)
+        if lag.cut or lag.tables or not lag.unseen:
+            yield lag
 
 
-def landed_offsets(settings: Settings, source: SourceConfig) -> Mapping[str, Mapping[int, int]]:
-    """Next offset to land by topic and partition, as bronze's snapshots have it; else empty."""
+def _ledger(settings: Settings) -> Ledger | None:
+    """The control tables; None where no run has made them, since to look must not do so."""
     file = settings.catalog_uri.removeprefix("sqlite:///")
-    if file != settings.catalog_uri and not Path(file).exists():
-        return {}
-    catalog = load_catalog(CATALOG, **pyiceberg_properties(settings))
-    try:
-        table = catalog.load_table(bronze_table(source.name))
-    except (NoSuchTableError, NoSuchNamespaceError):
-        return {}
-    text = next(_offset_properties(table), None)
-    if text is None:
-        return {}
-    landed = LandedOffsets.from_json(text).topics
-    return {topic: progress.next_offsets for topic, progress in landed.items()}
-
-
-def _offset_properties(table: Table) -> Iterator[str]:
-    """The property of each snapshot of `main` that has it, newest first."""
-    snapshot = table.current_snapshot()
-    while snapshot is not None:
-        text = snapshot.summary.get(OFFSETS_PROPERTY) if snapshot.summary else None
-        if text is not None:
-            yield text
-        parent = snapshot.parent_snapshot_id
-        snapshot = None if parent is None else table.snapshot_by_id(parent)
+    is_missing = file != settings.catalog_uri and not Path(file).exists()
+    return None if is_missing else Ledger(settings)

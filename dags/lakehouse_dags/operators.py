@@ -61,7 +61,9 @@ class SubmittedStep(SparkSubmitOperator):
             **options,
         )
         self.source_name = source.name
-        self.kafka_connection = source.kafka.connection if step == "land" else None
+        # Where it lands, and where it tells what waits in Kafka; all steps in one do both.
+        needs_kafka = script in (None, "land", "publish")
+        self.kafka_connection = source.kafka.connection if needs_kafka else None
         self.step: Step = step
         self.shown: Recorded | None = None
 
@@ -151,13 +153,9 @@ class Reconciliation(FullValidation):
     run_prefix = RECONCILE_RUN
 
     def __init__(self, *, source: SourceConfig, **options: Any) -> None:  # noqa: ANN401
-        super().__init__(
-            source=source,
-            step="validate",
-            task_id="reconcile",
-            application=str(reconcile_application()),
-            **options,
-        )
+        options = {"task_id": "reconcile", **options}
+        application = str(reconcile_application())
+        super().__init__(source=source, step="validate", application=application, **options)
 
     def secrets(self) -> dict[str, str]:
         """The login of the database."""

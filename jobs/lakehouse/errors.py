@@ -60,6 +60,12 @@ class SignalRefused(LakehouseError):
     exit_code = 3
 
 
+class KeyChangeRefused(LakehouseError):
+    """A key cannot change so, or silver cannot follow; nothing was changed."""
+
+    exit_code = 3
+
+
 class SnapshotFailed(LakehouseError):
     """What a signal asked for did not happen, or not to all tables."""
 

@@ -38,6 +38,24 @@ def main(arguments: list[str]) -> int:
     return 0 if outcomes.get(first) in DONE[:2] else 1
 
 
+LAG = {
+    "source": "inventory",
+    "as_of": "2026-03-02T12:00:00+00:00",
+    "cut": "cut-1",
+    "messages": 9,
+    "tables": [
+        {
+            "table": "public.orders",
+            "silver": "silver_inventory.public__orders",
+            "messages": 9,
+            "waits_since": "2026-03-02T11:58:30+00:00",
+        },
+        {"table": "public.items", "silver": "silver_inventory.public__items", "messages": 0},
+        {"table": "inventory.public.new", "silver": "", "messages": 0},
+    ],
+}
+
+
 def row(named: dict[str, str], step: str, status: str) -> RunRow:
     now = datetime.now(UTC)
     return RunRow(
@@ -63,6 +81,7 @@ def row(named: dict[str, str], step: str, status: str) -> RunRow:
         detail=json.dumps(
             {"run_started": named["--run-started"], "cut_id": "cut-1", **PUBLISHED}
             | ({"branch": "b"} if status == "staged" else {})
+            | ({"lag": LAG} if step == "publish" else {})
         ),
         message=f"{step} {status}: 7 messages",
     )

@@ -30,6 +30,8 @@ SIGNALS = {
     "unreachable": {"action": "execute", "tables": ["public.orders"], "conditions": ["id > 5"]},
     "misfit": {"action": "pause", "conditions": ["id > 5"]},
 }
+# A person has said that the writers are paused.
+PAUSED = "pause"
 
 
 def hold(ledger: Ledger) -> None:
@@ -40,10 +42,10 @@ def hold(ledger: Ledger) -> None:
         ledger.append(SCHEMA_VERSIONS, [moment])
 
 
-def send(dag, form: dict[str, object]) -> dict[str, str]:
+def send(dag, form: dict[str, object], done: str | None = None) -> dict[str, str]:
     heard = io.StringIO()
     with redirect_stdout(heard):
-        ended = dag.test(run_conf=form)
+        ended = dag.test(run_conf=form, mark_success_pattern=done)
     task, *_ = sorted(ended.get_task_instances(), key=lambda each: each.task_id, reverse=True)
     said = task.xcom_pull(task_ids=task.task_id) or ""
     return {"state": str(ended.state), "said": said, "output": heard.getvalue()}
@@ -55,6 +57,8 @@ if __name__ == "__main__":
     dags = BundleDagBag(DAGS, bundle_path=DAGS, bundle_name="dags").dags
     runs = {name: send(dags["approve_inventory"], form) for name, form in FORMS.items()}
     runs |= {name: send(dags["signal_inventory"], form) for name, form in SIGNALS.items()}
+    key = {"table": "public.orders"}
+    runs["rekeyed"] = send(dags["primary_key_inventory"], key, PAUSED)
     rows = [
         (row.decision, row.verdict, row.change_kinds)
         for row in Ledger(Settings.from_environment()).schema_versions("inventory")

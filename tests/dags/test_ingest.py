@@ -10,6 +10,7 @@ import pytest
 
 DAGS = Path(__file__).resolve().parents[2] / "dags"
 SOURCES = sorted(path.stem for path in (DAGS / "sources").glob("*.toml"))
+KEY_STEPS = ["pause", "drain", "stop", "change", "follow", "restart", "verify"]
 STEPS = ["land", "check", "apply", "validate", "publish"]
 MAY_IMPORT = (
     "airflow",
@@ -26,10 +27,20 @@ def tasks_of(dag):
     return {task["id"]: task for task in dag["tasks"]}
 
 
-def test_there_are_six_dags_for_each_toml_file_and_one_for_all(project_dags):
+def test_there_are_six_dags_for_each_toml_file_one_for_all_and_one_where_keys_need_it(project_dags):
     kinds = ("approve", "ingest", "rebuild", "reconcile", "signal", "validate")
     each = [f"{kind}_{name}" for kind in kinds for name in SOURCES]
-    assert list(project_dags) == sorted([*each, "maintain"])
+    assert list(project_dags) == sorted([*each, "maintain", "primary_key_inventory"])
+
+
+def test_a_key_changes_between_two_answers_of_a_person_while_the_connector_stands_still(
+    project_dags,
+):
+    tasks = project_dags["primary_key_inventory"]["tasks"]
+    assert [task["id"] for task in tasks] == KEY_STEPS
+    assert [task["downstream"] for task in tasks] == [*([step] for step in KEY_STEPS[1:]), []]
+    operators = {task["id"]: task["operator"] for task in tasks}
+    assert (operators["pause"], operators["change"]) == ("ApprovalOperator", "HITLOperator")
 
 
 @pytest.mark.parametrize("source", SOURCES)

@@ -173,7 +173,23 @@ def test_the_figures_of_each_step_are_metrics_of_airflow(ended, home):
     assert {f"lakehouse.inventory.{step}.messages" for step in STEPS} <= values.keys()
     assert values["lakehouse.inventory.apply.seconds"] == 1.5
     assert values["lakehouse.inventory.apply.applied"] == 5
+    assert values["lakehouse.inventory.apply.per_second"] == pytest.approx(5 / 1.5)
+    assert values["lakehouse.inventory.land.per_second"] == pytest.approx(7 / 1.5)
     assert ours[0][2] == {"source": "inventory", "step": "land"}
+
+
+def test_what_waits_for_each_table_is_a_metric_of_airflow(ended, home):
+    lines = [json.loads(line) for line in (home / "gauges.jsonl").read_text().splitlines()]
+    values = {name: (value, tags) for name, value, tags in lines if ".lag." in name}
+    source, table = {"source": "inventory"}, {"source": "inventory", "table": "public__orders"}
+    assert values == {
+        "lakehouse.inventory.lag.messages": (9, source),
+        "lakehouse.inventory.lag.seconds": (90.0, source),
+        "lakehouse.inventory.lag.public__orders.messages": (9, table),
+        "lakehouse.inventory.lag.public__orders.seconds": (90.0, table),
+        "lakehouse.inventory.lag.public__items.messages": (0, {**table, "table": "public__items"}),
+        "lakehouse.inventory.lag.public__items.seconds": (0.0, {**table, "table": "public__items"}),
+    }
 
 
 def test_openlineage_is_told_what_was_read_and_written(ended, home):
@@ -265,11 +281,11 @@ def test_run_id_start_and_end_of_interval_reach_the_application(ended, home):
         assert named[name].endswith("+00:00")
 
 
-def test_the_secret_reaches_landing_through_its_environment_alone(ended, home):
-    [first, second] = calls(home, "killed_after_check")
-    assert json.loads(first["kafka"])["sasl.password"] == SECRET
-    assert second["kafka"] is None
-    assert SECRET not in json.dumps(first["arguments"])
+def test_the_secret_reaches_what_asks_kafka_through_its_environment_alone(ended, home):
+    for call in calls(home, "killed_after_check"):
+        assert json.loads(call["kafka"])["sasl.password"] == SECRET
+        assert SECRET not in json.dumps(call["arguments"])
+    assert [call["kafka"] for call in calls(home, "all_rows_refused")] == [None]
 
 
 def test_no_secret_is_in_the_log_or_in_airflow_s_database(ended, home):
@@ -333,3 +349,8 @@ def test_a_signal_that_cannot_be_sent_fails_with_the_sentence_and_nothing_is_fol
     assert decided["runs"]["unreachable"]["state"] == "failed"
     assert "expected it in LAKEHOUSE_CONNECT" in decided["runs"]["unreachable"]["output"]
     assert "expected nothing with 'pause'" in decided["runs"]["misfit"]["output"]
+
+
+def test_a_key_changes_only_once_the_table_is_drained_and_says_what_is_missing(decided):
+    assert decided["runs"]["rekeyed"]["state"] == "failed"
+    assert "expected LAKEHOUSE_DATABASE as a JSON" in decided["runs"]["rekeyed"]["output"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -9,13 +10,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, Producer, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
 from lakehouse.config import SourceConfig, parse_source
 from lakehouse.errors import LandingRefused
+from lakehouse.plan.event_position import shown_position
+from lakehouse.plan.records import CUTS, CutRow
 from lakehouse.spark.bronze import Bronze
 from lakehouse.spark.kafka import KafkaUnreachable, read_topics
+from lakehouse.spark.lag import measure_lag
 from lakehouse.spark.ledger import Ledger
 from lakehouse.steps import land
 from lakehouse.steps.archive import archive
@@ -86,6 +90,31 @@ class Topics:
 
     def land(self, source: SourceConfig | None = None, until: datetime | None = None):
         return land.run(self.context(source or self.source(), until))
+
+    def topic_id(self) -> str:
+        answer = self.admin.describe_topics(TopicCollection([self.topic]))[self.topic]
+        return str(answer.result(DEADLINE_S).topic_id)
+
+    def publish(self, offsets: str) -> None:
+        """A published cut with these offsets."""
+        cut = CutRow(
+            source=self.prefix,
+            cut_id="00000001",
+            state="published",
+            run_id="test",
+            recorded_at=datetime.now(UTC),
+            token=1,
+            offsets=offsets,
+            position="",
+            transactions=0,
+            tables={},
+            excluded="{}",
+            held_keys=0,
+            identities=json.dumps({"silver.orders": [None, "public", "orders"]}),
+            renames="{}",
+            moves="[]",
+        )
+        self.ledger.append(CUTS, [cut])
 
     def landed(self) -> list[Message]:
         return bronze_messages(self.bronze.messages(self.spark))
@@ -314,3 +343,32 @@ def test_a_broker_that_does_not_answer_is_named_within_seconds(topics):
     with pytest.raises(KafkaUnreachable, match=r"Kafka at '127\.0\.0\.1:1': no answer \(.*refused"):
         read_topics(topics.source(), {"bootstrap.servers": "127.0.0.1:1"})
     assert time.monotonic() - began < 25
+
+
+def test_lag_is_what_waits_behind_the_newest_cut_in_messages_and_time(topics):
+    topics.create(2)
+    start_ms = 1_770_000_000_000
+    source_block = '"source": {"sequence": "[\\"7\\",\\"%d\\"]"}'
+    topics.produce(
+        [
+            {
+                "value": ("{%s}" % (source_block % number)).encode(),
+                "timestamp": start_ms + number * 1000,
+                "partition": number % 2,
+            }
+            for number in range(10)
+        ]
+    )
+    topics.produce([{"value": None, "timestamp": start_ms + 10_000}], commit=True)
+    measured = measure_lag(topics.source(), topics.settings, topics.ledger)
+    [lag] = measured.tables
+    # The commit's marker has an offset too.
+    assert (lag.table, lag.messages) == (topics.topic, 12)
+    assert lag.waits_since == datetime.fromtimestamp(start_ms / 1000, UTC)
+
+    ends = {"id": topics.topic_id(), "partitions": {"0": 3, "1": 5}}
+    topics.publish(json.dumps({topics.topic: ends}))
+    [lag] = measure_lag(topics.source(), topics.settings, topics.ledger).tables
+    assert (lag.table, lag.messages, lag.silver) == ("public.orders", 4, "silver.orders")
+    assert lag.waits_since == datetime.fromtimestamp(start_ms / 1000 + 6, UTC)
+    assert shown_position(lag.position) == "7.9"

@@ -101,8 +101,11 @@ def test_status_tells_servers_connectors_and_lag(stack: Stack):
         ("shop", True),
         ("warehouse", True),
     }
-    lag = {lag.topic: lag for lag in found.lags}["shop.shop.products"]
-    assert (lag.end_offset, lag.landed, lag.lag) == (60, None, 60)
+    lags = {lag.source: lag for lag in found.lags}
+    products = {lag.table: lag for lag in lags["shop"].tables}["shop.shop.products"]
+    assert (lags["shop"].cut, lags["shop"].unseen, products.messages) == ("", "", 60)
+    assert products.waits_since is not None
+    assert None not in {lag.heartbeat for lag in lags.values()}
     assert not found.problems
 
 

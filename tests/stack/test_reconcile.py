@@ -11,13 +11,25 @@ from random import Random
 
 import pytest
 
+from infra.clients import run_sql
 from lakehouse.config import Settings
+from lakehouse.plan.event_position import shown_position
+from lakehouse.plan.lag import SourceLag
+from lakehouse.plan.progress import Progress
 from lakehouse.quality.summary import summarise_validation
+from lakehouse.spark.lag import measure_lag
+from tests.soak.product import Product
 from tests.stack.conftest import Stack
 from tests.support.reconciling import TABLES, Compared, differences, opened, states, writer
 from tests.support.sampling import EVERY_CASE
 
 SEED = 6
+# The table that the writer changes.
+WRITTEN = {"inventory": "public.orders", "shop": "shop.customers"}
+CHANGE = {
+    "inventory": "UPDATE orders SET note = 'late' WHERE id = 1",
+    "shop": "UPDATE customers SET name = 'late' WHERE id = 1",
+}
 
 
 @pytest.fixture(params=list(TABLES) if EVERY_CASE else ["inventory"])
@@ -31,7 +43,7 @@ def compared(request, spark, settings: Settings, stack: Stack, monkeypatch) -> C
 
 
 @pytest.mark.timeout(1200)
-def test_every_damage_is_found_by_its_key_under_load_and_repaired(compared: Compared):
+def test_every_damage_is_found_by_its_key_under_load_and_repaired(compared: Compared, stack: Stack):
     product = compared.product
     product.run()
     with writer(compared.database, product.source.topic_prefix):
@@ -45,3 +57,25 @@ def test_every_damage_is_found_by_its_key_under_load_and_repaired(compared: Comp
     assert len(shown) == sum(map(len, damaged.values()))
     again = compared.repair(found)
     assert (differences(again), states(again)) == ({}, {"equal"})
+
+    run_sql(compared.database, CHANGE[product.source.topic_prefix])
+    stack.barrier(product.source.topic_prefix)
+    assert_lag_ends_with_a_cut(product)
+
+
+def assert_lag_ends_with_a_cut(product: Product) -> None:
+    """What the rows of a run say of its lag, beside what was written before it."""
+    waiting = measure_lag(product.source, product.settings, product.ledger)
+    assert (waiting.messages > 0, waiting.waits_since is not None) == (True, True)
+    cut = product.run()
+    row = product.ledger.newest_run(product.source.name, "publish")
+    assert row is not None
+    lag = SourceLag.from_json(json.dumps(json.loads(row.detail)["lag"]))
+    assert (lag.cut, lag.messages, lag.unseen) == (cut.cut_id, 0, "")
+    assert lag.heartbeat is not None
+    # Spark reads one from all events; the other is that of the newest message in Kafka.
+    tops = {topic: top.position for (topic, _), top in Progress.from_json(cut.offsets).tops.items()}
+    written = WRITTEN[product.source.topic_prefix]
+    [table] = [each for each in lag.tables if each.table == written]
+    top = tops[f"{product.source.topic_prefix}.{written}"]
+    assert shown_position(table.position) == shown_position(top)

@@ -170,7 +170,7 @@ def _samples(told: Story) -> list[object]:
 
 
 def _land(told: Story, ledger: Ledger) -> None:
-    """A bronze table whose newest message is 40 s older than the newest cut."""
+    """A bronze table with one message, the newest."""
     begun = START + (told.runs - 1) * EVERY
     times = {"timestamp": begun + timedelta(seconds=5), "landed_at": begun + timedelta(seconds=6)}
     schema = pa.schema([(name, pa.timestamp("us", tz="UTC")) for name in times])

@@ -8,6 +8,7 @@ from datetime import timedelta
 
 from lakehouse.plan.conservation import Law, to_json_counts
 from lakehouse.plan.handover import StagedCut, StagedTable
+from lakehouse.plan.lag import SourceLag, TableLag
 from lakehouse.plan.records import STEPS, CutRow, QuarantineRow, ResultRow, RunRow, SchemaVersionRow
 from tests.support.quality_records import EVERY, START, Run, Story, results, worst
 
@@ -90,8 +91,19 @@ def _outcome(
         bad = sum(not row.success for row in found)
         judged = f"{len(found)} expectations on {len(run.changed)} changed tables"
         return {}, detail, f"{judged}: {bad or 'all'} {'failed' if bad else 'passed'}"
-    sentences = {"check": "nothing new in the schemas", "publish": f"cut {run.cut_id} published"}
-    return {}, {}, sentences[step]
+    if step == "publish":
+        return {}, {"lag": _lag(run)}, f"cut {run.cut_id} published"
+    return {}, {}, "nothing new in the schemas"
+
+
+def _lag(run: Run) -> dict[str, object]:
+    """What waits behind the cut: the events of the held table."""
+    held, as_of = HELD_TABLE, run.begun + timedelta(seconds=45)
+    began = as_of - timedelta(minutes=90)
+    table = TableLag(f"shop.{run.told.name(held)}", run.told.silver(held), 15, began, as_of)
+    lag = SourceLag(run.told.source, as_of, run.cut_id, 15, (table,), heartbeat=as_of)
+    told: dict[str, object] = json.loads(lag.to_json())
+    return told
 
 
 def _law(table: int, landed: int) -> Law:

@@ -53,7 +53,11 @@ def test_the_figures_say_how_fresh_the_source_is_and_what_waits(
     figures = {card.label: (card.value, card.note, card.tone) for card in page.cards}
 
     assert figures["Published"] == ("20:30 UTC", "2026-03-02, cut 00000030", "")
-    assert figures["Newest message"] == ("20:30 UTC", "40 seconds before the cut", "")
+    assert figures["Newest message"] == (
+        "20:30 UTC",
+        "15 messages waiting, the oldest for 1 hour",
+        "",
+    )
     passed, failed = (judged_last(records).count(each) for each in (True, False))
     assert passed > failed > 0
     assert figures["Expectations"] == (f"{passed} passed", f"{failed} failed", "failed")

@@ -8,12 +8,17 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from infra.sources import SAMPLE_SOURCES
 from infra.stack import down, up
 from infra.status import StackStatus, status
 from lakehouse.config import Settings
+from lakehouse.plan.event_position import shown_position
+from lakehouse.plan.lag import SourceLag, seconds_behind
+from lakehouse.plan.lag_words import duration_text, lag_sentence
+from lakehouse.quality.text import shown
 
 AIRFLOW = "airflow"
 _PARTS = (*SAMPLE_SOURCES, AIRFLOW)
@@ -31,7 +36,10 @@ def register(app: typer.Typer) -> None:
     """Add the commands to the application."""
     app.command("up", help="Start the local stack; what runs already stays as it is.")(_up)
     app.command("down", help="Stop the local stack and everything that it started.")(_down)
-    app.command("status", help="Show what runs where, the connectors, the lag of landing.")(_status)
+    app.command(
+        "status",
+        help="Show what runs where, the connectors, and how far each table is behind.",
+    )(_status)
 
 
 def _up(*, only: Only = None, partitions: Partitions = 1) -> None:
@@ -58,14 +66,14 @@ def _down() -> None:
 def _status() -> None:
     found = status(Settings.from_environment())
     console = Console()
-    if not found.servers:
+    if found.servers:
+        console.print(_servers(found))
+    else:
         console.print("Nothing runs; start it with `lakehouse up`")
-        return
-    console.print(_servers(found))
     if found.state.sources:
         console.print(_sources(found))
-    if found.lags:
-        console.print(_lags(found))
+    for lag in found.lags:
+        _print_lag(console, lag)
     if found.state.airflow:
         airflow = found.state.airflow
         console.print(f"Airflow: {airflow.url} as {airflow.user}: see {airflow.password_file}")
@@ -102,12 +110,28 @@ def _sources(found: StackStatus) -> Table:
     return table
 
 
-def _lags(found: StackStatus) -> Table:
-    table = _table("source", "topic", "partition", "end offset", "landed", "lag")
-    for lag in found.lags:
-        landed = "" if lag.landed is None else str(lag.landed)
+def _print_lag(console: Console, lag: SourceLag) -> None:
+    cut = f"cut {lag.cut}" if lag.cut else "no cut yet"
+    console.print(f"\n{lag.source}, {cut}: {lag_sentence(lag)}", markup=False, highlight=False)
+    if lag.unseen:
+        console.print(f"Kafka was not read: {lag.unseen}", style="red", markup=False)
+    if lag.tables:
+        console.print(_lags(lag))
+
+
+def _lags(lag: SourceLag) -> Table:
+    """What waits for each table, and how far the source's log is published and in Kafka."""
+    table = _table("table", "silver", "waiting", "for", "published position", "in Kafka", "held")
+    for each in lag.tables:
+        seconds = seconds_behind(each.waits_since, each.messages, lag.as_of)
         table.add_row(
-            lag.source, lag.topic, str(lag.partition), str(lag.end_offset), landed, str(lag.lag)
+            escape(shown(each.table)),
+            each.silver.rpartition(".")[2] or "-",
+            f"{each.messages:,}",
+            "-" if not seconds else duration_text(seconds),
+            shown_position(each.published) or "-",
+            shown_position(each.position) or "-",
+            escape(shown(each.held)),
         )
     return table
 

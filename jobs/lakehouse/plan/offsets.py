@@ -116,6 +116,18 @@ class LandedOffsets:
         return LandedOffsets(topics)
 
 
+def offsets_behind(ends: Iterable[TopicBounds], offsets: LandedOffsets) -> int:
+    """Offsets between what is done and the ends; a topic that was made again counts whole."""
+    missing = 0
+    for topic in ends:
+        known = offsets.topics.get(topic.topic)
+        mine = known is not None and known.topic_id == topic.topic_id
+        for part in topic.partitions:
+            done = known.next_offsets.get(part.partition) if known and mine else None
+            missing += max(0, part.stop - (part.begin if done is None else done))
+    return missing
+
+
 def landing_tasks(ranges: Iterable[OffsetRange]) -> int:
     """How many Spark tasks land the ranges; each writes at most one file."""
     span = sum(r.end - r.start for r in ranges)

@@ -20,6 +20,7 @@ import structlog
 from lakehouse.errors import LakehouseError, Superseded, first_line
 from lakehouse.plan.records import RUNS, RunRow, Step
 from lakehouse.steps.context import StepContext, StepOutcome
+from lakehouse.steps.lagging import with_lag
 from lakehouse.steps.reporting import show_end
 
 StepFunction = Callable[[StepContext], StepOutcome]
@@ -67,6 +68,7 @@ def run_recorded(step: Step, context: StepContext, function: StepFunction) -> St
         _record(step, context, started, failed)
         show_end(step, context, failed)
         raise
+    outcome = with_lag(step, context, outcome)
     _record(step, context, started, outcome)
     show_end(step, context, outcome)
     seconds = (datetime.now(UTC) - started).total_seconds()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from lakehouse.config import SourceConfig, is_mapped
 from lakehouse.names import TableIdentity, topic_of
 from lakehouse.plan.handover import excluded_of, identities_of
-from lakehouse.plan.offsets import LandedOffsets, TopicBounds
+from lakehouse.plan.offsets import LandedOffsets, TopicBounds, offsets_behind
 from lakehouse.plan.progress import Progress
 from lakehouse.plan.records import CutRow
 
@@ -62,27 +62,15 @@ def publication(
     """
     ends = tuple(bounds)
     if cut is None:
-        return Publication("", _behind(ends, LandedOffsets()), ())
+        return Publication("", offsets_behind(ends, LandedOffsets()), ())
     identities = identities_of(cut)
-    held, behind = [], _behind(ends, Progress.from_json(cut.offsets).offsets)
+    held, behind = [], offsets_behind(ends, Progress.from_json(cut.offsets).offsets)
     for table in tables:
         parts = table.parts(source.connector)
         for silver, left in excluded_of(cut).items():
             identity = identities.get(silver)
             if identity is not None and TableIdentity.of(identity).parts(source.connector) == parts:
-                missing = _behind(ends, Progress.from_json(left.offsets).offsets)
+                missing = offsets_behind(ends, Progress.from_json(left.offsets).offsets)
                 behind = max(behind, missing)
                 held += [f"{silver}: {left.reason}"] if missing else []
     return Publication(cut.cut_id, behind, tuple(held))
-
-
-def _behind(ends: Iterable[TopicBounds], offsets: LandedOffsets) -> int:
-    """Offsets between what is applied and the ends; a topic that was made again counts whole."""
-    missing = 0
-    for topic in ends:
-        known = offsets.topics.get(topic.topic)
-        mine = known is not None and known.topic_id == topic.topic_id
-        for part in topic.partitions:
-            applied = known.next_offsets.get(part.partition) if known and mine else None
-            missing += max(0, part.stop - (part.begin if applied is None else applied))
-    return missing

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from datetime import datetime
 
 from lakehouse.plan.handover import held_of
+from lakehouse.plan.lag import SourceLag
+from lakehouse.plan.lag_words import count_text, lag_sentence
 from lakehouse.quality.pages.facts import RunFacts
 from lakehouse.quality.pages.model import Card, TableLine
 from lakehouse.quality.pages.reading import SourceRecords
 from lakehouse.quality.text import minute_text
-
-_UNITS = ((86_400, "day"), (3_600, "hour"), (60, "minute"))
 
 
 def cards(
@@ -28,10 +29,10 @@ def cards(
     last = runs[-1]
     rows = sum(table.rows or 0 for table in tables)
     applied = sum(run.law.get("applied", 0) for run in runs)
-    total = f"{applied:,} in {_many(len(runs), 'run')}"
+    total = f"{applied:,} in {count_text(len(runs), 'run')}"
     return (
         *_freshness(records),
-        Card("Rows", f"{rows:,}", f"in {_many(len(tables), 'table')}"),
+        Card("Rows", f"{rows:,}", f"in {count_text(len(tables), 'table')}"),
         Card("Changes applied", f"{last.law.get('applied', 0):,}", total),
         Card("Expectations", f"{last.passed:,} passed", f"{last.failed:,} failed", last.tone),
         Card(
@@ -61,14 +62,12 @@ def _clock(time: datetime) -> str:
 
 
 def _lag(records: SourceRecords) -> str:
-    """How old the newest message was when the newest cut was published."""
-    if records.cut is None or records.newest_message is None:
-        return "nothing is published"
-    seconds = (records.cut.recorded_at - records.newest_message).total_seconds()
-    if seconds < 0:
-        return f"{records.newest_message:%Y-%m-%d}, behind the cut"
-    size, unit = next((each for each in _UNITS if seconds >= each[0]), (1, "second"))
-    return f"{_many(int(seconds // size), unit)} before the cut"
+    """What waited when a run last looked; the day, where none did, as with archives."""
+    details = (json.loads(row.detail) for run in reversed(records.runs) for row in reversed(run))
+    found = next((detail["lag"] for detail in details if "lag" in detail), None)
+    if found is not None:
+        return lag_sentence(SourceLag.from_json(json.dumps(found)))
+    return f"{records.newest_message:%Y-%m-%d}" if records.newest_message else ""
 
 
 def _quarantine(records: SourceRecords) -> Card:
@@ -76,10 +75,6 @@ def _quarantine(records: SourceRecords) -> Card:
     return Card(
         "In quarantine",
         f"{waiting:,}" if records.is_quarantine_whole else f"{waiting:,} or more",
-        f"{_many(keys, 'key')} held",
+        f"{count_text(keys, 'key')} held",
         "warning" if waiting or keys else "passed",
     )
-
-
-def _many(count: int, what: str) -> str:
-    return f"{count:,} {what}" + ("" if count == 1 else "s")
