@@ -48,10 +48,15 @@ def test_the_commands_work_with_no_server(tmp_path: Path):
     ):
         lakehouse(settings, command, "--source", NAME, *arguments)
     said = lakehouse(settings, "maintain")
+    interval = ("--from", "2023-11-14T00:00:00Z", "--until", "2023-11-15T00:00:00Z")
+    again_derived = lakehouse(
+        settings, "run", "--source", NAME, "--archive", str(topics), *interval
+    )
 
     catalog = Ledger(settings).catalog
     rows = catalog.load_table(f"silver_{NAME}.public__orders").scan().to_arrow().to_pylist()
     assert [(row["id"], row["name"]) for row in rows] == [(2, "c")]
     assert read_archive(again) == read_archive(topics)
+    assert "2 rows of 1 tables derived again up to cut 00000002: none differ" in again_derived
     assert "0 files removed from the store" in said
     assert any(line.startswith(f"silver_{NAME}.public__orders ") for line in said.splitlines())
