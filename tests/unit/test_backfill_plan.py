@@ -6,7 +6,9 @@ import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from typer.testing import CliRunner
 
+from lakehouse.cli import app
 from lakehouse.config import parse_source
 from lakehouse.errors import StepFailed
 from lakehouse.plan.backfilling import (
@@ -136,3 +138,17 @@ def test_the_arguments_of_a_backfill_are_complete():
         "--table=public.orders",
     ]
     assert not [text for text in arguments(source, Run()) if text.startswith("--from")]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--from", "2026-01-31T11:00:00Z"],
+        ["--from", "2026-01-31T11:00:00Z", "--until", "2026-01-31T11:00:00+00:00"],
+        ["--table", "public.orders"],
+    ],
+)
+def test_a_command_without_a_whole_interval_is_refused(options):
+    ended = CliRunner().invoke(app, ["run", "--source", "shop", *options])
+    assert ended.exit_code == 2
+    assert "expected --from TIME --until TIME" in ended.output

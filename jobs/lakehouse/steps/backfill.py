@@ -8,12 +8,13 @@ too, and what is newer stays in it. All of it under the lease, so that no other 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
 from typing import cast
 
-from lakehouse.config import TopicRole, topic_role
+from lakehouse.config import SourceConfig, TopicRole, topic_role
 from lakehouse.errors import StepFailed
+from lakehouse.names import parse_table, topic_of
 from lakehouse.plan.backfilling import (
     Backfill,
     Contents,
@@ -71,10 +72,18 @@ def backfill(context: StepContext, asked: Backfill) -> StepOutcome:
 def _contents(context: StepContext, asked: Backfill) -> Contents:
     """What bronze has of the interval, and what of it was never landed."""
     source, bronze = context.source, Bronze(context.source.name, context.ledger)
-    landed = bronze.landed(context.spark).topics
-    topics = sorted(name for name in landed if topic_role(source, name) is TopicRole.DATA)
+    topics = _topics(source, bronze.landed(context.spark).topics)
     missing = gaps(context.ledger.runs(source.name), topics)
     return contents(bronze.messages(context.spark), asked.interval, topics, missing)
+
+
+def _topics(source: SourceConfig, landed: Iterable[str]) -> list[str]:
+    """The topics with changes of tables that become silver."""
+    kind = source.connector
+    tables = (parse_table(text, kind) for text in source.control_tables)
+    control = {topic_of(table, source.topic_prefix, kind) for table in tables}
+    data = (name for name in landed if topic_role(source, name) is TopicRole.DATA)
+    return sorted(set(data) - control)
 
 
 def _staged(context: StepContext, asked: Backfill, made: Narrowed) -> StepOutcome:
