@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -52,7 +53,8 @@ def test_a_backfill_heals_the_rows_that_its_interval_touches_and_no_others(
     assert by_key(spoilt[ORDERS], keys, inside=True) != by_key(running[ORDERS], keys, inside=True)
     others = {name for name in spoilt if not name.startswith(ORDERS)}
     assert {name: found[name] for name in others} == {name: spoilt[name] for name in others}
-    assert f"{len(keys)} rows of 1 tables derived again" in done["apply"].message
+    rows = {json.loads(line)["id"] for line in (*running[ORDERS], *spoilt[ORDERS])} & keys
+    assert f"{len(rows)} rows of 1 tables derived again" in done["apply"].message
 
     again = backfill(runs, between(pg, first, behind), "public.orders")
     assert list(again) == ["apply"], said(again)
@@ -97,5 +99,5 @@ def test_an_interval_whose_messages_are_gone_fails_and_names_their_offsets(
     assert lost["apply"].status == "failed"
     assert f"offsets {topic}[0] 0 to 0: " in lost["apply"].message
     # What was sent behind them is there.
-    newest = between(pg, len(pg.messages) - 1, len(pg.messages))
+    newest = between(pg, len(pg.messages) - 2, len(pg.messages))
     assert "none differ" in backfill(runs, newest)["apply"].message

@@ -57,6 +57,8 @@ def test_the_commands_work_with_no_server(tmp_path: Path):
     rows = catalog.load_table(f"silver_{NAME}.public__orders").scan().to_arrow().to_pylist()
     assert [(row["id"], row["name"]) for row in rows] == [(2, "c")]
     assert read_archive(again) == read_archive(topics)
-    assert "2 rows of 1 tables derived again up to cut 00000002: none differ" in again_derived
+    derived = next(line for line in again_derived.splitlines() if "derived again" in line)
+    assert derived.startswith("apply: succeeded: 1 rows of 1 tables derived again up to cut ")
+    assert derived.endswith(": none differ")
     assert "0 files removed from the store" in said
     assert any(line.startswith(f"silver_{NAME}.public__orders ") for line in said.splitlines())
