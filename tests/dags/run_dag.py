@@ -38,7 +38,6 @@ def run(dag, folder: Path) -> dict[str, object]:
     return {
         "state": str(ended.state),
         "run_id": ended.run_id,
-        "note": ended.note,
         "tasks": {task.task_id: str(task.state) for task in ended.get_task_instances()},
     }
 

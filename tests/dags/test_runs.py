@@ -213,9 +213,12 @@ def test_a_step_without_a_row_is_submitted_from_there_on(ended, home):
         assert call["arguments"][call["arguments"].index("--from-step") + 1] == step
 
 
-def test_the_note_of_a_run_says_what_a_backfill_changed_and_of_no_other_run(ended):
-    assert ended["killed_after_check"]["note"] == "apply derived: 7 messages"
-    assert ended["all_well"]["note"] is None
+def test_the_note_of_a_run_says_what_a_backfill_changed_and_of_no_other_run(ended, home):
+    with sqlite3.connect(home / "airflow.db") as database:
+        notes = database.execute(
+            "SELECT run_id, content FROM dag_run JOIN dag_run_note ON dag_run_id = id"
+        ).fetchall()
+    assert notes == [(ended["killed_after_check"]["run_id"], "apply derived: 7 messages")]
 
 
 def test_a_step_that_was_submitted_alone_fails_where_the_backfill_behind_it_does(ended, home):
