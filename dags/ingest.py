@@ -4,7 +4,10 @@
 stages row changes · **validate** judges the staged rows · **publish** makes them one cut.
 
 **Once more:** clear a task, or start a backfill with *Trigger → Backfill*; any run, in any order,
-any number of times, ends in the same tables. Clearing `land` lands nothing twice.
+any number of times, ends in the same tables. Clearing `land` lands nothing twice. A backfill makes
+the rows that its interval's messages touch again from bronze, with today's code and TOML file: the
+last line of the log of `apply` says what differed, and is the run's note. The configuration
+`{"tables": ["public.orders"]}` narrows it to these tables.
 
 **When a task failed:** its log starts with one sentence that says what was expected and what to
 do. Nothing of a failed run is visible to readers. `land`: Kafka, or messages that are gone;

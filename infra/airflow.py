@@ -52,6 +52,7 @@ def _settings(home: StackHome, metadata: Database, api_port: int) -> dict[str, d
     return {
         "core": {
             "dags_folder": str(layout.REPOSITORY / "dags"),
+            "plugins_folder": str(layout.REPOSITORY / "infra" / "airflow_plugins"),
             "executor": "LocalExecutor",
             # Spark wants the two cores of a laptop; more tasks at once only wait for them.
             "parallelism": "4",

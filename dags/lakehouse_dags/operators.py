@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime, timedelta
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
@@ -16,7 +17,7 @@ from airflow.sdk import Context
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from lakehouse.config import Settings, SourceConfig
-from lakehouse.plan.records import Step
+from lakehouse.plan.records import STEPS, Step
 from lakehouse.plan.submission import (
     FULL_RUN,
     MAINTENANCE_RUN,
@@ -39,6 +40,10 @@ if TYPE_CHECKING:
 RUN_ID = "{{ run_id }}"
 STARTED = "{{ dag_run.start_date.isoformat() }}"
 UNTIL = "{{ (dag_run.data_interval_end or dag_run.run_after).isoformat() }}"
+# A backfill makes the rows of its interval again; any other run makes none, and says so.
+BACKFILLED = (
+    "{{ dag_run.data_interval_start.isoformat() if dag_run.run_type == 'backfill' else '' }}"
+)
 
 # The XCom by which the task that submitted hands over what was recorded.
 STEPS_KEY = "steps"
@@ -69,7 +74,7 @@ class SubmittedStep(SparkSubmitOperator):
 
     def submission(self, step: Step) -> tuple[Step | None, Run]:
         """The script (None: all steps) and the arguments that this task submits."""
-        return step, Run(run_id=RUN_ID, started=STARTED, until=UNTIL)
+        return step, Run(run_id=RUN_ID, started=STARTED, until=UNTIL, since=BACKFILLED)
 
     def secrets(self) -> dict[str, str]:
         """What the application gets in its environment, from Airflow connections."""
@@ -79,6 +84,7 @@ class SubmittedStep(SparkSubmitOperator):
         """Submit the application, then end as the step's row says; its numbers go to XCom."""
         begun, tried = datetime.now(UTC), run_try(self.source_name, context, self.run_prefix)
         failure: AirflowException | None = None
+        self.application_args = [*(self.application_args or []), *narrowed(context)]
         with environment(self.secrets()):
             try:
                 super().execute(context)
@@ -91,7 +97,13 @@ class SubmittedStep(SparkSubmitOperator):
                 f"{self.step} of source {self.source_name!r}: the application ended without a "
                 "row in quality.runs: expected one for this run; see the log above"
             )
-        return self.end_as(steps[self.step], context)
+        return self.end_as(self._deciding(steps), context)
+
+    def _deciding(self, steps: dict[str, Recorded]) -> Recorded:
+        """The row by which the task ends: an earlier step's, where a backfill failed at it."""
+        before = takewhile(lambda step: step != self.step, STEPS)
+        earlier = (steps[each] for each in before if each in steps)
+        return next((row for row in earlier if row.status != "succeeded"), steps[self.step])
 
     def end_as(self, row: Recorded, context: Context) -> dict[str, object]:
         """Show a row's numbers; fail if its step failed, for good if another run took over."""
@@ -99,12 +111,15 @@ class SubmittedStep(SparkSubmitOperator):
         emit(self.source_name, row)
         counts: dict[str, object] = json.loads(row.counts)
         detail: dict[str, object] = json.loads(row.detail)
-        self.log.info("%s %s: %s", row.step, row.status, row.message)
         for name, value in sorted(counts.items()):
             self.log.info("  %s: %s", name, value)
+        self.log.info("%s %s: %s", row.step, row.status, row.message)
         shown = {"status": row.status, "message": row.message, "batch_id": row.batch_id}
         if "cut_id" in detail:
             shown["cut"] = str(detail["cut_id"])
+        if "backfill" in detail:
+            # The plugin `run_notes` makes it the note of the run.
+            shown["note"] = row.message
         if row.status == "superseded":
             raise AirflowFailException(row.message)
         if row.status != "succeeded":
@@ -167,7 +182,7 @@ class SubmittedRun(SubmittedStep):
 
     def submission(self, step: Step) -> tuple[Step | None, Run]:
         """All steps from this one on."""
-        run = Run(run_id=RUN_ID, started=STARTED, until=UNTIL, from_step=step, land_decides=True)
+        run = Run(RUN_ID, STARTED, UNTIL, from_step=step, land_decides=True, since=BACKFILLED)
         return None, run
 
 
@@ -199,6 +214,15 @@ def literal(text: str) -> str:
     for opening in ("{{", "{%", "{#"):
         text = text.replace(opening, "\\u007b" + opening[1])
     return text
+
+
+def narrowed(context: Context) -> list[str]:
+    """The arguments for the tables that a backfill's configuration names: `{"tables": […]}`."""
+    run = context["dag_run"]
+    if run.run_type != "backfill":
+        return []
+    # With = no value is taken for an option; they come when no template is looked for any more.
+    return [f"--table={table}" for table in (run.conf or {}).get("tables", [])]
 
 
 def task_defaults(source: SourceConfig) -> dict[str, object]:

@@ -1,9 +1,9 @@
 """Stands in for spark-submit: writes rows to `quality.runs` as the real application does.
 
-What each call does stands in the JSON list that PLAN names, one object per call: step → status,
-where `refused` is a success that found tables unfit, and `staged` one that leaves something to
-publish; a step that is not there leaves no row. Each call's arguments and environment are kept in
-CALLS.
+What each call does stands in the JSON list that PLAN names, one object per call: step → status, in
+the order in which the rows come. `refused` is a success that found tables unfit, `staged` one that
+leaves something to publish, `derived` one that made the rows of an interval again; a step that is
+not there leaves no row. Each call's arguments and environment are kept in CALLS.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from lakehouse.config import Settings
-from lakehouse.plan.records import MAINTAIN, RUNS, STEPS, RunRow
+from lakehouse.plan.records import MAINTAIN, RUNS, RunRow
 from lakehouse.spark.ledger import Ledger
 
 PUBLISHED = {"tables": {"silver_inventory.orders": 11, "silver_inventory.orders__state": 12}}
-DONE = ("succeeded", "staged", "refused")
+DONE = ("succeeded", "staged", "derived", "refused")
 
 
 def main(arguments: list[str]) -> int:
@@ -32,10 +32,9 @@ def main(arguments: list[str]) -> int:
     outcomes = plan[number]
     alone = MAINTAIN if MAINTAIN in outcomes else "validate" if "--full" in arguments else None
     first = alone or named["--from-step"]
-    steps = [MAINTAIN] if first == MAINTAIN else STEPS[STEPS.index(first) :]
-    rows = [row(named, step, outcomes[step]) for step in steps if step in outcomes]
+    rows = [row(named, step, status) for step, status in outcomes.items()]
     Ledger(Settings.from_environment()).append(RUNS, rows)
-    return 0 if outcomes.get(first) in DONE[:2] else 1
+    return 0 if outcomes.get(first) in DONE[:3] else 1
 
 
 LAG = {
@@ -82,6 +81,7 @@ def row(named: dict[str, str], step: str, status: str) -> RunRow:
             {"run_started": named["--run-started"], "cut_id": "cut-1", **PUBLISHED}
             | ({"branch": "b"} if status == "staged" else {})
             | ({"lag": LAG} if step == "publish" else {})
+            | ({"backfill": {}} if status == "derived" else {})
         ),
         message=f"{step} {status}: 7 messages",
     )

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import ast
 import json
+from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from jinja2 import Template
 
 DAGS = Path(__file__).resolve().parents[2] / "dags"
 SOURCES = sorted(path.stem for path in (DAGS / "sources").glob("*.toml"))
@@ -123,6 +126,23 @@ def test_arguments_are_complete_and_take_run_and_interval_from_airflow(project_d
     assert named["--run-id"] == "{{ run_id }}"
     assert "dag_run.start_date" in named["--run-started"]
     assert "data_interval_end or dag_run.run_after" in named["--until"]
+
+
+def test_a_backfill_alone_says_where_its_interval_begins(project_dags):
+    start = datetime(2026, 1, 31, 6, tzinfo=UTC)
+    for task in tasks_of(project_dags["ingest_inventory"]).values():
+        [template] = [text for text in task["arguments"] if text.startswith("--from=")]
+        found = [
+            Template(template).render(
+                dag_run=SimpleNamespace(run_type=run_type, data_interval_start=interval_start)
+            )
+            for run_type, interval_start in (
+                ("backfill", start),
+                ("scheduled", start),
+                ("manual", None),
+            )
+        ]
+        assert found == ["--from=2026-01-31T06:00:00+00:00", "--from=", "--from="]
 
 
 def test_text_of_a_toml_file_is_no_template(task_dag):

@@ -28,10 +28,15 @@ PLANS = {
     "apply_fails": [{"land": "succeeded", "check": "succeeded", "apply": "failed"}],
     "killed_after_check": [
         {"land": "succeeded", "check": "succeeded"},
-        {"apply": "succeeded", "validate": "succeeded", "publish": "succeeded"},
+        {"apply": "derived", "validate": "succeeded", "publish": "succeeded"},
     ],
     "superseded": [{**ALL_WELL, "publish": "superseded"}],
     "landing_refused": [{"land": "failed"}],
+    # Published, and then the second time through failed at apply.
+    "not_derived": [
+        {"land": "succeeded", "check": "succeeded", "apply": "succeeded", "validate": "succeeded"},
+        {"apply": "failed", "publish": "succeeded"},
+    ],
 }
 FULL_PLANS = {
     "all_rows_well": [{"validate": "succeeded"}],
@@ -156,12 +161,13 @@ def test_the_notifier_is_told_of_each_failed_task_and_late_run_and_of_nothing_el
     )
     assert told.pop().startswith("maintain: ")
     assert told == [
-        f"{dag}_inventory: {step} failed in run {ended[plan]['run_id']}: {step} {how}: 7 messages"
-        for dag, plan, step, how in (
-            ("ingest", "apply_fails", "apply", "failed"),
-            ("ingest", "superseded", "publish", "superseded"),
-            ("ingest", "landing_refused", "land", "failed"),
-            ("validate", "all_rows_refused", "validate", "refused"),
+        f"{dag}_inventory: {step} failed in run {ended[plan]['run_id']}: {what}: 7 messages"
+        for dag, plan, step, what in (
+            ("ingest", "apply_fails", "apply", "apply failed"),
+            ("ingest", "superseded", "publish", "publish superseded"),
+            ("ingest", "landing_refused", "land", "land failed"),
+            ("ingest", "not_derived", "publish", "apply failed"),
+            ("validate", "all_rows_refused", "validate", "validate refused"),
         )
     ]
 
@@ -223,6 +229,19 @@ def test_a_step_without_a_row_is_submitted_from_there_on(ended, home):
         assert call["arguments"][call["arguments"].index("--from-step") + 1] == step
 
 
+def test_the_note_of_a_run_says_what_a_backfill_changed_and_of_no_other_run(ended, home):
+    with sqlite3.connect(home / "airflow.db") as database:
+        notes = database.execute(
+            "SELECT run_id, content FROM dag_run JOIN dag_run_note ON dag_run_id = id"
+        ).fetchall()
+    assert notes == [(ended["killed_after_check"]["run_id"], "apply derived: 7 messages")]
+
+
+def test_a_step_that_was_submitted_alone_fails_where_the_backfill_behind_it_does(ended, home):
+    assert ended["not_derived"]["tasks"]["publish"] == "failed"
+    assert len(calls(home, "not_derived")) == 2
+
+
 def test_a_superseded_run_is_not_shown_as_a_success(ended):
     assert ended["superseded"]["state"] == "failed"
     assert ended["superseded"]["tasks"]["publish"] == "failed"
@@ -279,6 +298,7 @@ def test_run_id_start_and_end_of_interval_reach_the_application(ended, home):
     assert named["--run-id"] == ended["all_well"]["run_id"]
     for name in ("--run-started", "--until"):
         assert named[name].endswith("+00:00")
+    assert "--from=" in arguments
 
 
 def test_the_secret_reaches_what_asks_kafka_through_its_environment_alone(ended, home):

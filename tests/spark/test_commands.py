@@ -48,10 +48,17 @@ def test_the_commands_work_with_no_server(tmp_path: Path):
     ):
         lakehouse(settings, command, "--source", NAME, *arguments)
     said = lakehouse(settings, "maintain")
+    interval = ("--from", "2023-11-14T00:00:00Z", "--until", "2023-11-15T00:00:00Z")
+    again_derived = lakehouse(
+        settings, "run", "--source", NAME, "--archive", str(topics), *interval
+    )
 
     catalog = Ledger(settings).catalog
     rows = catalog.load_table(f"silver_{NAME}.public__orders").scan().to_arrow().to_pylist()
     assert [(row["id"], row["name"]) for row in rows] == [(2, "c")]
     assert read_archive(again) == read_archive(topics)
+    derived = next(line for line in again_derived.splitlines() if "derived again" in line)
+    assert derived.startswith("apply: succeeded: 1 rows of 1 tables derived again up to cut ")
+    assert derived.endswith(": none differ")
     assert "0 files removed from the store" in said
     assert any(line.startswith(f"silver_{NAME}.public__orders ") for line in said.splitlines())

@@ -197,7 +197,7 @@ def test_a_difference_is_told_with_its_numbers_and_its_first_keys():
     assert Difference(ORDERS, 3, 3).sentence == f"{ORDERS}: equal, 3 rows"
     told = Difference(ORDERS, 3, 4, lost=1, found=2, changed=1, keys=('["1"]', '["2"]')).sentence
     assert told == (
-        f'{ORDERS}: 4 of 4 rows differ, 2 come back, 1 change, 1 go: ["1"], ["2"] (first 20)'
+        f'{ORDERS}: 4 of 4 rows differ, 2 come back, 1 change, 1 go: ["1"], ["2"] (first 2)'
     )
     bag = Difference(ORDERS, 3, 2, lost=1).sentence
     assert bag == f"{ORDERS}: 1 of 3 rows differ, 1 go"

@@ -17,7 +17,7 @@ from lakehouse.plan.handover import StagedCut
 from lakehouse.plan.records import CUTS, RUNS, STEPS, CutRow, RunRow, Step
 from lakehouse.quality.engine import preload
 from lakehouse.quality.report_files import write_report
-from lakehouse.quality.run_report import run_report
+from lakehouse.quality.run_report import run_report, steps_of
 from lakehouse.spark.ledger import Ledger
 from lakehouse.steps.context import StepContext
 from lakehouse.steps.runner import execute
@@ -101,6 +101,15 @@ def test_a_step_that_is_tried_again_counts_as_it_ended_last(ledger: Ledger) -> N
     report = json.loads((reports(context.settings) / "run" / "report.json").read_text())
 
     assert [(each["step"], each["status"]) for each in report["steps"]] == [("land", "failed")]
+
+
+@pytest.mark.parametrize(
+    ("more", "steps"), [({}, STEPS), ({"branch": "b"}, ("land", "check", "apply"))]
+)
+def test_a_backfill_that_changes_nothing_leaves_what_its_run_has_published(more, steps) -> None:
+    rows = [succeeded(each, minute) for minute, each in enumerate(STEPS)]
+    again = replace(succeeded("apply", 6), detail=json.dumps({"backfill": {}, **more}))
+    assert tuple(row.step for row in steps_of([*rows, again], "run")) == steps
 
 
 def test_pages_that_cannot_be_written_fail_no_step(ledger: Ledger) -> None:

@@ -31,6 +31,23 @@ Until = Annotated[
         formats=["%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H:%M:%S%z"],
     ),
 ]
+From = Annotated[
+    datetime | None,
+    typer.Option(
+        "--from",
+        help="Also make the rows again, from bronze, that messages between here (UTC) and --until "
+        "touch, and publish those that differ.",
+        formats=["%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H:%M:%S%z"],
+    ),
+]
+Tables = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--table",
+        help="With --from: rows of this table alone, as in the TOML file: public.orders; may be "
+        "given several times. Default: all tables of the source.",
+    ),
+]
 Archive = Annotated[
     Path | None, typer.Option("--archive", help="Land from this topic archive, not from Kafka.")
 ]
@@ -106,9 +123,11 @@ def _validate(
     raise typer.Exit(submit("validate", config, settings, Run(run_id=chosen, full=full)))
 
 
-def _run(
+def _run(  # noqa: PLR0913, PLR0917 - options of a command
     source: Source,
+    since: From = None,
     until: Until = None,
+    table: Tables = None,
     archive: Archive = None,
     from_step: FromStep = "land",
     land_decides: LandDecides = False,  # noqa: FBT002 - a command line option
@@ -119,9 +138,14 @@ def _run(
     step = next((known for known in STEPS if known == from_step), None)
     if step is None:
         raise typer.BadParameter(f"{from_step!r}: expected one of {', '.join(STEPS)}")
+    start, end = utc(since), utc(until)
+    if (start or table) and (start is None or end is None or start >= end):
+        raise typer.BadParameter("expected --from TIME --until TIME, the first before the second")
     run = Run(
         run_id=run_id or (new_run_id() if step == "land" else _newest_run(settings, source)),
-        until=iso(utc(until)),
+        since=iso(start),
+        tables=tuple(table or ()),
+        until=iso(end),
         archive=archive,
         from_step=step,
         land_decides=land_decides,

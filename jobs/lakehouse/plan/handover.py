@@ -52,6 +52,11 @@ class StagedTable:
     replayed: tuple[Place, ...] = ()
 
     @property
+    def own_tables(self) -> tuple[str, ...]:
+        """The Iceberg tables that belong to it."""
+        return tuple(name for name in (self.silver, self.state, self.history) if name)
+
+    @property
     def snapshots(self) -> dict[str, int]:
         """Each Iceberg table that belongs to it and has a snapshot → its snapshot in the cut."""
         found = {

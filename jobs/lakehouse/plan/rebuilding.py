@@ -88,12 +88,17 @@ class Difference:
     @property
     def sentence(self) -> str:
         """For a person."""
+        return self.shown(KEYS_SHOWN)
+
+    def shown(self, most: int) -> str:
+        """For a person, with so many keys at most."""
         if not self.count:
             return f"{self.table}: equal, {self.after} rows"
         parts = ((self.found, "come back"), (self.changed, "change"), (self.lost, "go"))
         what = ", ".join(f"{count} {how}" for count, how in parts if count)
-        rest = f" (first {KEYS_SHOWN})" if self.count > len(self.keys) > 0 else ""
-        keys = f": {', '.join(self.keys)}{rest}" if self.keys else ""
+        named = self.keys[:most]
+        rest = f" (first {len(named)})" if self.count > len(named) > 0 else ""
+        keys = f": {', '.join(named)}{rest}" if named else ""
         rows = max(self.before, self.after)
         return f"{self.table}: {self.count} of {rows} rows differ, {what}{keys}"
 
@@ -117,18 +122,31 @@ def choose(cut: CutRow, rebuild: Rebuild, connector: str) -> Choice:
     Raises:
         StepFailed: A table that was asked for is unknown, or stays behind the cut, or none is left.
     """
+    return granted(cut.source, candidates(cut, rebuild.tables, connector), rebuild)
+
+
+def candidates(cut: CutRow, named: Sequence[str], connector: str) -> Choice:
+    """The tables of a cut that may be made again.
+
+    Args:
+        cut: The cut.
+        named: Source tables as the TOML file names them; none for all of the source.
+        connector: Its name.
+
+    Raises:
+        StepFailed: A table that was named is unknown.
+    """
     behind = excluded_of(cut)
     known = {
         name: TableIdentity.of(parts)
         for name, parts in identities_of(cut).items()
         if not RETIRED.search(name)
     }
-    wanted = [_named(text, known, connector) for text in rebuild.tables] or sorted(known)
+    wanted = [_named(text, known, connector) for text in named] or sorted(known)
     left = {
         name: f"it is behind the cut: {behind[name].reason}" for name in wanted if name in behind
     }
-    tables = {name: known[name] for name in wanted if name not in left}
-    return granted(cut.source, Choice(tables, left), rebuild)
+    return Choice({name: known[name] for name in wanted if name not in left}, left)
 
 
 def granted(source: str, choice: Choice, rebuild: Rebuild) -> Choice:

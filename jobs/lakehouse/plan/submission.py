@@ -37,6 +37,8 @@ class Run:
         replay: Whether it applies quarantined messages again.
         full: Whether it judges all rows of the newest cut.
         rebuild: What it makes again from bronze; None for nothing.
+        since: Where the interval begins whose rows it makes again; empty, once rendered, for none.
+        tables: Of such an interval, the source tables as TOML files write them; none for all.
     """
 
     run_id: str | None = None
@@ -48,6 +50,8 @@ class Run:
     replay: bool = False
     full: bool = False
     rebuild: Rebuild | None = None
+    since: str | None = None
+    tables: tuple[str, ...] = ()
 
 
 def application(step: Step | None) -> Path:
@@ -76,7 +80,11 @@ def arguments(source: SourceConfig, run: Run) -> list[str]:
         "--replay": run.replay,
         "--full": run.full,
     }
-    return [*pairs, *(name for name, is_on in flags.items() if is_on), *asked(run.rebuild)]
+    # With = no value is taken for an option, and an empty one is not lost.
+    since = [f"--from={run.since}"] if run.since else []
+    tables = [f"--table={text}" for text in run.tables]
+    on = [name for name, is_on in flags.items() if is_on]
+    return [*pairs, *since, *tables, *on, *asked(run.rebuild)]
 
 
 def asked(rebuild: Rebuild | None) -> list[str]:

@@ -24,16 +24,28 @@ SUCCEEDED = "succeeded"
 def steps_of(runs: Iterable[RunRow], run_id: str) -> tuple[RunRow, ...]:
     """The steps of a run as they stand: each one's newest row, none from before an earlier step.
 
+    A backfill that found nothing to change leaves what the run published before it as it is.
+
     Args:
         runs: Rows of the source, oldest first.
         run_id: The run.
     """
-    newest = {row.step: row for row in runs if row.run_id == run_id}
+    newest: dict[str, RunRow] = {}
+    for row in runs:
+        if row.run_id == run_id and not (row.step in newest and _changed_nothing(row)):
+            newest[row.step] = row
     found: list[RunRow] = []
     for row in (newest[step] for step in STEPS if step in newest):
         if not found or row.ended_at >= found[-1].ended_at:
             found.append(row)
     return tuple(found)
+
+
+def _changed_nothing(row: RunRow) -> bool:
+    if row.step != "apply" or row.status != SUCCEEDED:
+        return False
+    detail = json.loads(row.detail)
+    return "backfill" in detail and "branch" not in detail
 
 
 def run_report(

@@ -30,7 +30,27 @@ def compare(table: str, before: DataFrame, after: DataFrame, key: Sequence[str])
         after: The rows that take their place, of the same columns.
         key: The columns that identify a row; none where equal rows may stand several times.
     """
-    sides = _hashed(before, key, "true").unionByName(_hashed(after, key, "false"))
+    types = {field.name: type_ddl(field.dataType) for field in before.schema.fields}
+    name = values_text({each: types[each] for each in key}) if key else None
+    return contrast(table, before, after, name)[0]
+
+
+def contrast(
+    table: str, before: DataFrame, after: DataFrame, name: str | None
+) -> tuple[Difference, DataFrame]:
+    """Compare two states of a table, down to the rows that differ.
+
+    Args:
+        table: Namespace and name.
+        before: The rows that are there.
+        after: The rows that take their place, of the same columns.
+        name: SQL for text that names a row; None where equal rows may stand several times, so
+            that a hash of the row names it (`row_hash`).
+
+    Returns:
+        The difference, and `name` of what differs, once each.
+    """
+    sides = _hashed(before, name, "true").unionByName(_hashed(after, name, "false"))
     each = sides.groupBy("name").agg(
         F.expr("array_sort(collect_list(if(old, hash, NULL))) AS b"),
         F.expr("array_sort(collect_list(if(old, NULL, hash))) AS a"),
@@ -41,13 +61,13 @@ def compare(table: str, before: DataFrame, after: DataFrame, key: Sequence[str])
         "coalesce(sum(size(a)), 0) AS after",
         f"string(coalesce(sum({_SUM.format('b')}), 0)) AS hash_before",
         f"string(coalesce(sum({_SUM.format('a')}), 0)) AS hash_after",
-        *_counts(has_key=bool(key)),
+        *_counts(has_key=name is not None),
     ).collect()[0]
+    differing = each.where("a != b").select("name")
     keys: tuple[str, ...] = ()
-    if key and found["lost"] + found["found"] + found["changed"]:
-        rows = each.where("a != b").select("name").orderBy("name").limit(KEYS_SHOWN).collect()
-        keys = tuple(row["name"] for row in rows)
-    return Difference(
+    if name is not None and found["lost"] + found["found"] + found["changed"]:
+        keys = tuple(row["name"] for row in differing.orderBy("name").limit(KEYS_SHOWN).collect())
+    difference = Difference(
         table=table,
         before=int(found["before"]),
         after=int(found["after"]),
@@ -57,6 +77,7 @@ def compare(table: str, before: DataFrame, after: DataFrame, key: Sequence[str])
         changed=int(found["changed"]),
         keys=keys,
     )
+    return difference, differing
 
 
 def _counts(*, has_key: bool) -> tuple[str, ...]:
@@ -74,13 +95,16 @@ def _counts(*, has_key: bool) -> tuple[str, ...]:
     )
 
 
-def _hashed(rows: DataFrame, key: Sequence[str], old: str) -> DataFrame:
-    """`name, hash, old` of each row."""
+def row_hash(rows: DataFrame) -> str:
+    """SQL for a hash over all columns of a row."""
     parts = [part for field in rows.schema.fields for part in _parts(field)]
-    row_hash = f"xxhash64({', '.join(parts)})"
-    types = {field.name: type_ddl(field.dataType) for field in rows.schema.fields}
-    name = values_text({each: types[each] for each in key}) if key else f"string({row_hash})"
-    return rows.selectExpr(f"{name} AS name", f"{row_hash} AS hash", f"{old} AS old")
+    return f"xxhash64({', '.join(parts)})"
+
+
+def _hashed(rows: DataFrame, name: str | None, old: str) -> DataFrame:
+    """`name, hash, old` of each row."""
+    own = row_hash(rows)
+    return rows.selectExpr(f"{name or f'string({own})'} AS name", f"{own} AS hash", f"{old} AS old")
 
 
 def _parts(field: T.StructField) -> tuple[str, str]:

@@ -133,6 +133,12 @@ class Ledger:
             None,
         )
 
+    def apply_of(self, cut: CutRow) -> RunRow | None:
+        """The row of the apply that staged a cut: its run may have staged others since."""
+        runs = reversed(self.runs(cut.source))
+        mine = (row for row in runs if row.step == "apply" and row.run_id == cut.run_id)
+        return next((row for row in mine if row.batch_id == cut.cut_id), None)
+
     def schema_versions(self, source: str) -> tuple[SchemaVersionRow, ...]:
         """All recorded schema versions of a source's tables, oldest first."""
         rows = self.rows(SCHEMA_VERSIONS, source=source)

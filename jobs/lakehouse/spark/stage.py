@@ -25,6 +25,7 @@ from lakehouse.spark.soft import keep_deleted
 from lakehouse.spark.state import write_state
 from lakehouse.spark.sweeps import sweep
 from lakehouse.spark.tally import BadEvent
+from lakehouse.spark.touched import only_touched
 from lakehouse.spark.truncates import Truncate, load_truncates
 from lakehouse.spark.writing import Work, write_silver
 
@@ -92,7 +93,9 @@ def stage_table(work: Work, envelopes: DataFrame) -> Staged:
     barrier = silver.newest_barrier(work.spark, plan) if has_state else ""
     truncates = load_truncates(envelopes, plan, barrier)
     swept = sweep(work, _rows(work, envelopes))
-    judged = _judged(work, swept.rows, barrier, has_state=has_state).localCheckpoint(eager=False)
+    # A large value may come from a row of another key, which is then looked for in all rows.
+    rows = swept.rows if plan.placeholders else only_touched(work, swept.rows)
+    judged = _judged(work, rows, barrier, has_state=has_state).localCheckpoint(eager=False)
     return replace(_stage(work, judged, truncates, before), swept=swept.finding)
 
 
@@ -101,6 +104,7 @@ def _stage(work: Work, judged: DataFrame, truncates: Sequence[Truncate], before:
     truncate = truncates[-1].position if truncates else ""
     holds = _holds(work, judged, truncates)
     resolved = _resolved(holds.events, plan)
+    resolved = only_touched(work, resolved) if plan.placeholders else resolved
     folded = _folded(resolved, plan, truncates).localCheckpoint(eager=False)
     numbers = tally.numbers(folded, plan)
     is_history_changed = plan.history and stage_history(work, resolved, truncates)

@@ -42,6 +42,7 @@ class Work:
         messages: How many messages the batch has at most.
         secret: What the values of hashed columns are hashed with.
         replay: Whether the batch is of quarantined messages.
+        touched: The global view of the `row_key` of the rows that are made; empty for all.
     """
 
     spark: SparkSession
@@ -53,6 +54,7 @@ class Work:
     messages: int
     secret: bytes = field(default=b"", repr=False)
     replay: bool = False
+    touched: str = ""
 
     def has_rows(self, table: str) -> bool:
         """Whether the batch builds on rows of one of the plan's tables."""

@@ -23,6 +23,7 @@ from lakehouse.spark.leases import Leases
 from lakehouse.spark.since import since_cut
 from lakehouse.spark.stage import Staged
 from lakehouse.steps.applying import Applying, held_keys, staged_cut
+from lakehouse.steps.backfill import backfill
 from lakehouse.steps.context import Json, StepContext, StepOutcome
 from lakehouse.steps.forwarding import roll_forward
 from lakehouse.steps.outcomes import outcomes
@@ -38,7 +39,7 @@ def run(context: StepContext) -> StepOutcome:
     """Stage what is landed and not applied; in a replay, what stands in quarantine.
 
     In a repair, what a comparison found to be gone from the source; in a rebuild, tables that are
-    made again from bronze.
+    made again from bronze; in a backfill, rows that the messages of an interval touch.
 
     Raises:
         Superseded: Another run holds the lease.
@@ -49,6 +50,8 @@ def run(context: StepContext) -> StepOutcome:
         return reapply(context)
     if context.rebuild is not None:
         return rebuild(context, context.rebuild)
+    if context.backfill is not None:
+        return backfill(context, context.backfill)
     connector = CONNECTORS[context.source.connector]
     leases = Leases(context.ledger.catalog, context.source.name)
     token = leases.take(context.run_id)
@@ -79,7 +82,7 @@ def _pending(work: Applying) -> dict[tuple[str, int], int]:
     """What waited after the run that published the newest cut."""
     if work.cut is None:
         return {}
-    row = work.context.ledger.newest_run(work.context.source.name, "apply", work.cut.run_id)
+    row = work.context.ledger.apply_of(work.cut)
     return pending_of(json.loads(row.counts)) if row else {}
 
 

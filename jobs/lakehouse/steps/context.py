@@ -10,6 +10,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from lakehouse.config import Settings, SourceConfig
+from lakehouse.plan.backfilling import Backfill
 from lakehouse.plan.rebuilding import Rebuild
 from lakehouse.plan.reconciling.repair import Removal
 from lakehouse.plan.records import Status
@@ -32,6 +33,7 @@ class StepContext:
         full: Whether it judges all rows of the newest cut instead of what was staged.
         removals: Rows that it takes out of silver instead of applying what landed.
         rebuild: What it makes again from bronze instead of applying what landed; None for nothing.
+        backfill: Of which rows it does so; None for none.
     """
 
     source: SourceConfig
@@ -48,6 +50,7 @@ class StepContext:
     full: bool = False
     removals: tuple[Removal, ...] = ()
     rebuild: Rebuild | None = None
+    backfill: Backfill | None = None
 
 
 @dataclass(frozen=True, slots=True)

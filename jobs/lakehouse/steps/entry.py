@@ -5,13 +5,15 @@ from __future__ import annotations
 import argparse
 import sys
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from lakehouse.config import Settings, SourceConfig, mask_secret
 from lakehouse.errors import LakehouseError
 from lakehouse.logs import configure
+from lakehouse.plan.backfilling import Backfill, Interval
 from lakehouse.plan.rebuilding import Rebuild
 from lakehouse.plan.records import Step
 from lakehouse.spark.ledger import Ledger
@@ -20,9 +22,15 @@ from lakehouse.steps.context import StepContext, StepOutcome
 from lakehouse.steps.lifeline import die_with_launcher
 from lakehouse.steps.runner import execute
 
+# What a backfill does once more, when all that is new is published.
+_AGAIN: tuple[Step, ...] = ("apply", "validate", "publish")
+
 
 def main(steps: Sequence[Step], arguments: Sequence[str] | None = None) -> int:
     """Run steps of one source in this Spark application, in order, until one fails.
+
+    A backfill goes through the steps twice: like any run it lands and publishes what is new; then
+    it makes the rows of its interval again, validates and publishes those that differ.
 
     Args:
         steps: The steps that this application has.
@@ -31,7 +39,7 @@ def main(steps: Sequence[Step], arguments: Sequence[str] | None = None) -> int:
     Returns:
         The exit code: the worst step's, or landing's alone with `--land-decides`.
     """
-    options = _parser(steps).parse_args(arguments)
+    options = _parsed(steps, arguments)
     configure()
     die_with_launcher()
     try:
@@ -39,14 +47,39 @@ def main(steps: Sequence[Step], arguments: Sequence[str] | None = None) -> int:
     except LakehouseError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
-    codes: list[int] = []
-    for step in steps[steps.index(options.from_step) :]:
-        outcome = execute(step, context)
-        _print(step, outcome)
-        codes.append(outcome.exit_code)
-        if outcome.status != "succeeded" or outcome.ends_run:
-            break
+    outcomes = _through(steps[steps.index(options.from_step) :], context)
+    asked = _backfill(options)
+    # Whoever publishes goes on: the steps of one application each would come too late.
+    if asked and "publish" in steps and outcomes[-1].status == "succeeded":
+        again = replace(context, backfill=asked, lone_step=False)
+        outcomes += _through(_AGAIN, again)
+    codes = [outcome.exit_code for outcome in outcomes]
     return codes[0] if options.land_decides else max(codes)
+
+
+def _through(steps: Iterable[Step], context: StepContext) -> list[StepOutcome]:
+    """The steps, until one fails or leaves nothing to the next."""
+    outcomes: list[StepOutcome] = []
+    for step in steps:
+        outcomes.append(execute(step, context))
+        _print(step, outcomes[-1])
+        if outcomes[-1].status != "succeeded" or outcomes[-1].ends_run:
+            break
+    return outcomes
+
+
+def _backfill(options: argparse.Namespace) -> Backfill | None:
+    if options.since is None:
+        return None
+    return Backfill(Interval(options.since, options.until), tuple(options.table or ()))
+
+
+def _parsed(steps: Sequence[Step], arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = _parser(steps)
+    options = parser.parse_args(arguments)
+    if options.since is not None and (options.until is None or options.since >= options.until):
+        parser.error(f"--from {options.since}: expected a time before --until ({options.until})")
+    return options
 
 
 def _parser(steps: Sequence[Step]) -> argparse.ArgumentParser:
@@ -55,6 +88,12 @@ def _parser(steps: Sequence[Step]) -> argparse.ArgumentParser:
     parser.add_argument("--run-id", help="names the run; default: a new id")
     parser.add_argument("--run-started", type=zoned_time, help="when this try of the run began")
     parser.add_argument("--until", type=zoned_time, help="end of the data interval, exclusive")
+    parser.add_argument(
+        "--from",
+        dest="since",
+        type=_time_or_none,
+        help="make the rows again that messages touch from here on; empty: no row",
+    )
     parser.add_argument("--archive", type=Path, help="land from this topic archive")
     parser.add_argument("--from-step", choices=steps, default=steps[0], help="start here")
     parser.add_argument(
@@ -66,7 +105,7 @@ def _parser(steps: Sequence[Step]) -> argparse.ArgumentParser:
     parser.add_argument(
         "--rebuild", action="store_true", help="make tables again from bronze, not what landed"
     )
-    parser.add_argument("--table", action="append", help="rebuild this one alone; repeatable")
+    parser.add_argument("--table", action="append", help="make this one alone again; repeatable")
     parser.add_argument("--undo", action="store_true", help="take the newest rebuild back")
     parser.add_argument(
         "--full", action="store_true", help="judge all rows of the newest cut, not what is staged"
@@ -101,6 +140,10 @@ def zoned_time(text: str) -> datetime:
     if value.tzinfo is None:
         raise argparse.ArgumentTypeError(f"{text!r}: expected a time with its zone")
     return value
+
+
+def _time_or_none(text: str) -> datetime | None:
+    return zoned_time(text) if text else None
 
 
 def _print(step: Step, outcome: StepOutcome) -> None:

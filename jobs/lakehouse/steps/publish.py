@@ -70,10 +70,10 @@ def run(context: StepContext) -> StepOutcome:
 
 
 def _settle(context: StepContext, staged: StagedCut) -> None:
-    """After a replay or a rebuild that is published, the quarantine says so."""
+    """After a replay, a rebuild or a backfill that is published, the quarantine says so."""
     newest = context.ledger.newest_cut(context.source.name)
     if (
-        (context.replay or context.rebuild)
+        (context.replay or context.rebuild or context.backfill)
         and newest is not None
         and newest.cut_id == staged.cut_id
     ):

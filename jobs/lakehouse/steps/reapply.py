@@ -191,5 +191,5 @@ def laws_before(context: StepContext, cut: CutRow | None) -> dict[TopicPartition
     """The law of the run that published the newest cut: what waited then waits still."""
     if cut is None:
         return {}
-    row = context.ledger.newest_run(context.source.name, "apply", cut.run_id)
+    row = context.ledger.apply_of(cut)
     return laws_of(json.loads(row.counts)) if row else {}

@@ -155,5 +155,5 @@ def _cut(cut: CutRow, branch: str, token: int, tables: tuple[StagedTable, ...]) 
 
 def _laws(context: StepContext, cut: CutRow) -> dict[TopicPartition, Law]:
     """The law of the run that published the cut: what waited then waits still."""
-    row = context.ledger.newest_run(context.source.name, "apply", cut.run_id)
+    row = context.ledger.apply_of(cut)
     return laws_of(json.loads(row.counts)) if row else {}

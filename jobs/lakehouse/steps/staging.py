@@ -7,7 +7,9 @@ once the batch is published.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pyspark.sql.functions as F
 
@@ -24,18 +26,29 @@ from lakehouse.steps.applying import Applying, commit_summary
 _WORKERS = 4
 
 
-def stage_all(work: Applying, plans: list[TablePlan]) -> dict[str, Staged]:
-    """Stage the tables, several at once, each in a session of its own."""
+def stage_all(
+    work: Applying, plans: Sequence[TablePlan], touched: Mapping[str, str] | None = None
+) -> dict[str, Staged]:
+    """Stage the tables, several at once, each in a session of its own.
+
+    Args:
+        work: The open batch.
+        plans: Those of its tables that are staged.
+        touched: Silver table → the global view of the rows that are made; of the others all are.
+    """
+    views = touched or {}
+    stage = partial(_stage, work)
+    of_plans = [views.get(plan.silver, "") for plan in plans]
     work.batch.envelopes.createOrReplaceGlobalTempView(_view(work))
     try:
         with ThreadPoolExecutor(_WORKERS) as pool:
-            staged = list(pool.map(lambda plan: _stage(work, plan), plans))
+            staged = list(pool.map(stage, plans, of_plans))
     finally:
         work.context.spark.catalog.dropGlobalTempView(_view(work))
     return {plan.silver: result for plan, result in zip(plans, staged, strict=True)}
 
 
-def _stage(work: Applying, plan: TablePlan) -> Staged:
+def _stage(work: Applying, plan: TablePlan, touched: str) -> Staged:
     session = work.context.spark.newSession()
     summary = commit_summary(work.context, work.token, work.cut_id, work.batch.end.to_json())
     envelopes = session.table(f"global_temp.{_view(work)}")
@@ -50,6 +63,7 @@ def _stage(work: Applying, plan: TablePlan) -> Staged:
             work.batch.size,
             mask_secret(work.context.source),
             replay=work.context.replay,
+            touched=touched,
         ),
         envelopes,
     )

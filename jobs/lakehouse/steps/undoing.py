@@ -18,7 +18,7 @@ from lakehouse.plan.replay import put_back
 from lakehouse.spark import metadata, silver, tables
 from lakehouse.spark.replacing import begin_empty
 from lakehouse.steps.context import StepContext
-from lakehouse.steps.rebuilding import Built, branch_of
+from lakehouse.steps.remaking import Built, branch_of
 
 
 def take_back(context: StepContext, choice: Choice) -> Built:
@@ -66,20 +66,16 @@ def reopen(context: StepContext, cut: CutRow) -> None:
 
 
 def _staged(context: StepContext, cut: CutRow) -> tuple[StagedTable, ...]:
-    row = context.ledger.newest_run(context.source.name, "apply", cut.run_id)
+    row = context.ledger.apply_of(cut)
     staged = StagedCut.from_detail(row.detail) if row else None
     # What its suites refused was not published.
     found = staged.tables if staged else ()
     return tuple(table for table in found if cut.tables.get(table.silver) == table.snapshot)
 
 
-def _own_tables(table: StagedTable) -> tuple[str, ...]:
-    return tuple(name for name in (table.silver, table.state, table.history) if name)
-
-
 def _refuse_gone(context: StepContext, cut: CutRow, wanted: list[StagedTable]) -> None:
     old = replaced_of(cut)
-    for name in (each for table in wanted for each in _own_tables(table)):
+    for name in (each for table in wanted for each in table.own_tables):
         known = metadata.load_metadata(context.ledger.catalog, name)
         if name in old and (known is None or known.snapshot_by_id(old[name]) is None):
             raise StepFailed(
@@ -93,12 +89,12 @@ def _begun(context: StepContext, table: StagedTable, cut: CutRow, branch: str) -
     """The branch at what was replaced; a table that had no rows then has none."""
     spark, catalog = context.spark.newSession(), context.ledger.catalog
     old, cut_id = replaced_of(cut), cut.cut_id
-    for name in _own_tables(table):
+    for name in table.own_tables:
         if name in old:
             tables.create_branch(spark, name, branch, at=old[name])
         else:
             begin_empty(spark, catalog, name, branch, {metadata.CUT_PROPERTY: cut_id})
-    heads = {name: metadata.refs(catalog, name).get(branch) for name in _own_tables(table)}
+    heads = {name: metadata.refs(catalog, name).get(branch) for name in table.own_tables}
     rows = tables.at_ref(spark, table.silver, branch)
     return replace(
         table,
