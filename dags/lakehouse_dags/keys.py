@@ -142,7 +142,8 @@ def run_key(arguments: list[str], source: str, kafka_connection: str, log: Any) 
             check=False,
             timeout=_LONGEST_S,
         )
-    said = done.stderr.strip()
+    errors = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+    said = errors[-1] if errors else done.stderr.strip()
     if done.returncode == GOES_ON:
         raise NotDrained(said)
     if done.returncode != 0:

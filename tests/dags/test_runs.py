@@ -229,12 +229,20 @@ def test_a_step_without_a_row_is_submitted_from_there_on(ended, home):
         assert call["arguments"][call["arguments"].index("--from-step") + 1] == step
 
 
-def test_the_note_of_a_run_says_what_a_backfill_changed_and_of_no_other_run(ended, home):
-    with sqlite3.connect(home / "airflow.db") as database:
-        notes = database.execute(
-            "SELECT run_id, content FROM dag_run JOIN dag_run_note ON dag_run_id = id"
-        ).fetchall()
-    assert notes == [(ended["killed_after_check"]["run_id"], "apply derived: 7 messages")]
+def test_the_note_of_a_run_says_what_a_backfill_changed_and_of_no_other_run(ended, environment):
+    # `dag.test` has no scheduler, which is who tells listeners.
+    told = subprocess.run(
+        [sys.executable, str(HERE / "note_runs.py")],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert told.returncode == 0, told.stdout + told.stderr
+    assert json.loads(told.stdout.splitlines()[-1]) == {
+        ended["killed_after_check"]["run_id"]: "apply derived: 7 messages"
+    }
 
 
 def test_a_step_that_was_submitted_alone_fails_where_the_backfill_behind_it_does(ended, home):

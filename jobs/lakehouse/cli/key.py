@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import getpass
+import os
+import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Annotated
@@ -10,12 +12,13 @@ from typing import Annotated
 import typer
 
 from infra.errors import NotReady
+from infra.spark import spark_environment
 from lakehouse.cli.report import open_ledger
 from lakehouse.cli.steps import Source
 from lakehouse.config import Settings, SourceConfig, load_source
 from lakehouse.errors import KeyChangeRefused
 from lakehouse.inspection.addresses import CONNECT
-from lakehouse.plan.rekeying import Drained
+from lakehouse.plan.submission import rekeying_application
 from lakehouse.reconciling.entry import source_database
 from lakehouse.rekeying.connector import source_connector
 from lakehouse.rekeying.table import Rekeying, open_rekeying
@@ -63,9 +66,13 @@ def _follow(
     drained: Annotated[str, typer.Argument(help="The line that `drain` printed.")],
     by: Person = None,
 ) -> None:
-    handed = Drained.from_json(drained)
-    with _answers():
-        typer.echo(_opened(context, handed.table).follow(handed, by or getpass.getuser()))
+    settings, source = _loaded(context)
+    given = {"--config": source.model_dump_json(), "--drained": drained}
+    given["--by"] = by or getpass.getuser()
+    options = [text for pair in given.items() for text in pair]
+    command = ["spark-submit", str(rekeying_application()), *options]
+    environment = {**os.environ, **spark_environment(settings.home)}
+    raise typer.Exit(subprocess.run(command, env=environment, check=False).returncode)
 
 
 def _connector(*, stops: bool) -> Callable[..., None]:

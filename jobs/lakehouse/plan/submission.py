@@ -64,6 +64,11 @@ def reconcile_application() -> Path:
     return JOBS_FOLDER / "reconciliation.py"
 
 
+def rekeying_application() -> Path:
+    """The entry script that lets silver follow a changed primary key."""
+    return JOBS_FOLDER / "rekeying.py"
+
+
 def arguments(source: SourceConfig, run: Run) -> list[str]:
     """The application's arguments."""
     given = {

@@ -11,6 +11,8 @@ import uuid
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from pyspark.sql import SparkSession
+
 from infra.sources import Database
 from lakehouse.config import Settings, SourceConfig
 from lakehouse.errors import KeyChangeRefused, NotYet
@@ -77,8 +79,13 @@ class Rekeying:
                 raise NotYet(f"table {self.name!r}: not drained within {patience_s:.0f} s: {why}")
             time.sleep(_LOOK_S)
 
-    def follow(self, drained: Drained, person: str) -> str:
+    def follow(self, spark: SparkSession, drained: Drained, person: str) -> str:
         """Give silver the key that the table has in the source now; repeating it is harmless.
+
+        Args:
+            spark: The session that changes the table's properties.
+            drained: What was drained.
+            person: Who changed the key.
 
         Raises:
             KeyChangeRefused: Silver cannot follow; nothing was changed.
@@ -98,7 +105,7 @@ class Rekeying:
         leases = Leases(self.ledger.catalog, self.source.name)
         with leases.upkeep(f"key__{uuid.uuid4().hex[:8]}", _PATIENCE_S) as lease:
             lease.check()
-            remember_key(self.ledger.catalog, self.silver, key)
+            remember_key(spark, self.silver, key)
             if not is_known:
                 version = rekeyed(row, key, person, datetime.now(UTC))
                 self.ledger.append(SCHEMA_VERSIONS, [version])

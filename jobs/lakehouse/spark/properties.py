@@ -68,10 +68,9 @@ def remember_soft(spark: SparkSession, silver: str) -> None:
     tables.set_properties(spark, silver, {SOFT_PROPERTY: "true"})
 
 
-def remember_key(catalog: Catalog, silver: str, key: Sequence[str]) -> None:
+def remember_key(spark: SparkSession, silver: str, key: Sequence[str]) -> None:
     """Say by which columns the rows of a table are named from now on; repeating it is harmless."""
-    with catalog.load_table(silver).transaction() as transaction:
-        transaction.set_properties({KEY_PROPERTY: json.dumps(key)})
+    tables.set_properties(spark, silver, {KEY_PROPERTY: json.dumps(key)})
 
 
 def rename_columns(
