@@ -28,6 +28,7 @@ from tests.soak.product import Product, RunFailed
 from tests.soak.tables import ACCOUNT_ROWS, ACCOUNTS, GENERATED, OPENING_BALANCE
 from tests.soak.workload import Workload
 from tests.soak.writing import Writer
+from tests.support.narrowed import narrowed
 
 _TOTAL = len(ACCOUNTS) * ACCOUNT_ROWS * OPENING_BALANCE
 
@@ -100,11 +101,7 @@ class Campaign:
         source, database = load_source(name, self.stack), state.sources[name]
         writer = Writer(source, database, Workload(database.engine, self.seed))
         barrier = Barrier(source, database, str(state.kafka), threading.Event())
-        # Whatever else is on the stack would cost more than the workload.
-        own = source.kafka.model_copy(
-            update={"topics": (rf"{source.topic_prefix}\.[^.]+\.{GENERATED}.*",)}
-        )
-        given = source.model_copy(update={"name": f"{name}{self.suffix}", "kafka": own})
+        given = narrowed(source, f"{name}{self.suffix}", rf"[^.]+\.{GENERATED}.*")
         return Side(writer, barrier, Product(self.spark, self.product_home, given))
 
     def _open(self, side: Side) -> None:

@@ -27,6 +27,7 @@ from lakehouse.quality.decisions import Decision, decide
 from tests.soak.product import Product
 from tests.stack.conftest import Stack
 from tests.stack.messages import Message
+from tests.support.narrowed import narrowed
 from tests.support.sampling import EVERY_CASE
 
 # The second one's change rounds what is stored, of which no event comes.
@@ -145,14 +146,11 @@ class Load:
 
 
 def open_load(spark, settings: Settings, stack: Stack, name: str) -> Load:
-    whole = stack.source(name)
-    kafka = whole.kafka.model_copy(update={"topics": (rf"{name}\.\w+\.load_\w+",)})
-    source = whole.model_copy(
-        update={
-            "name": f"{name}_load",
-            "kafka": kafka,
-            "schema_changes": BREAKING[name].policy,
-        }
+    source = narrowed(
+        stack.source(name),
+        f"{name}_load",
+        r"\w+\.load_\w+",
+        schema_changes=BREAKING[name].policy,
     )
     return Load(stack, name, Product(spark, settings, source))
 

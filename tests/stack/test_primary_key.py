@@ -20,6 +20,7 @@ from lakehouse.rekeying.table import Rekeying, open_rekeying
 from lakehouse.steps.runner import execute
 from tests.soak.product import Product
 from tests.stack.conftest import Stack
+from tests.support.narrowed import narrowed
 from tests.support.reconciling import Compared, states
 
 NAME, TABLE = "inventory", "rekeyed"
@@ -48,10 +49,9 @@ def product(
     monkeypatch.setenv("LAKEHOUSE_DATABASE", json.dumps(asdict(database)))
     run_sql(database, *MADE)
     stack.barrier(NAME)
-    kafka = whole.kafka.model_copy(update={"topics": (rf"{NAME}\.public\.{TABLE}",)})
     marked = ReconcileConfig(marker=whole.control_tables[0], wait=timedelta(minutes=2))
-    update = {"name": f"{NAME}_{TABLE}", "kafka": kafka, "reconcile": marked}
-    yield Product(spark, settings, whole.model_copy(update=update))
+    source = narrowed(whole, f"{NAME}_{TABLE}", rf"public\.{TABLE}", reconcile=marked)
+    yield Product(spark, settings, source)
     source_connector(whole, stack.settings).restart(60)
     run_sql(database, f"DROP TABLE {TABLE}")
 

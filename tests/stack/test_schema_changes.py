@@ -24,6 +24,7 @@ from lakehouse.steps.context import Json, StepContext
 from lakehouse.steps.runner import execute
 from tests.stack.conftest import Stack
 from tests.stack.schema_statements import PREFIX, LiveChange, live_changes
+from tests.support.narrowed import narrowed
 from tests.support.sampling import EVERY_CASE
 from tests.support.schema_verdicts import MODES, VERDICTS, expected, seen_of
 
@@ -110,9 +111,8 @@ def test_each_change_of_a_real_database_is_judged_as_the_matrix_says(
     spark, settings: Settings, stack: Stack, monkeypatch: pytest.MonkeyPatch, name: str
 ):
     monkeypatch.setenv("LAKEHOUSE_KAFKA", json.dumps({"bootstrap.servers": stack.state.kafka}))
-    sample, whole = SAMPLE_SOURCES[name], stack.source(name)
-    kafka = whole.kafka.model_copy(update={"topics": (rf"{name}\.\w+\.{PREFIX}\w+",)})
-    source = whole.model_copy(update={"name": f"{name}_changes", "kafka": kafka})
+    sample = SAMPLE_SOURCES[name]
+    source = narrowed(stack.source(name), f"{name}_changes", rf"\w+\.{PREFIX}\w+")
     changes = live_changes(sample.engine)
     assert changes.keys() == VERDICTS.keys()
     ends = make_changes(stack, name, changes)

@@ -6,6 +6,7 @@ The tables' names hold dots, blanks and quotes, and the condition's text whateve
 from __future__ import annotations
 
 import json
+import re
 import uuid
 from concurrent.futures import ThreadPoolExecutor
 
@@ -39,6 +40,7 @@ from tests.stack.changing import (
     topic,
 )
 from tests.stack.conftest import Stack
+from tests.support.narrowed import narrowed
 from tests.support.sampling import EVERY_CASE
 
 SOURCES = tuple(SAMPLE_SOURCES)
@@ -162,9 +164,10 @@ def test_a_snapshot_is_followed_until_its_rows_are_published(
 ):
     stack, properties = changing.stack, {"bootstrap.servers": changing.stack.state.kafka}
     monkeypatch.setenv("LAKEHOUSE_KAFKA", json.dumps(properties))
-    whole = stack.source(name)
-    kafka = whole.kafka.model_copy(update={"topics": (topic(stack, name).replace(".", "\\."),)})
-    source = whole.model_copy(update={"name": f"{name}_signal", "kafka": kafka})
+    data = topic(stack, name)
+    source = narrowed(
+        stack.source(name), f"{name}_signal", re.escape(data.removeprefix(f"{name}."))
+    )
     product = Product(spark, settings, source)
     product.run()
     request = Request(Action.SNAPSHOT, (identity(name),), conditions=where(stack, name))

@@ -20,6 +20,7 @@ from lakehouse.quality.losses import column_losses
 from tests.soak.product import Product
 from tests.soak.unsurviving import ABSENT, LOSSES, Loss, Reported
 from tests.stack.conftest import Stack
+from tests.support.narrowed import narrowed
 
 ANY_DATE = "SET sql_mode = 'ALLOW_INVALID_DATES'"
 
@@ -78,9 +79,8 @@ def test_what_does_not_survive_arrives_as_listed_and_is_reported(
         table: [loss.streamed for loss in losses] for table, losses in tables.items()
     }
 
-    product = Product(
-        spark, settings, stack.source(name).model_copy(update={"name": f"{name}_values"})
-    )
+    source = narrowed(stack.source(name), f"{name}_values", r"\w+\.lost_\w+")
+    product = Product(spark, settings, source)
     product.run()
     quarantined = {
         (row.topic, row.offset): row.reason

@@ -27,6 +27,7 @@ from lakehouse.reconciling.rounds import Patience
 from lakehouse.steps.context import StepContext
 from tests.soak.product import Product
 from tests.support.corruption import Target, corrupt
+from tests.support.narrowed import narrowed
 
 DEADLINE_S = 240
 # Table, a column of text and one of decimals; all have the key `id`.
@@ -130,17 +131,17 @@ class Compared:
 
 # What other tests leave in the same database may be held, or not be comparable.
 READ = {
-    "inventory": r"inventory\.public\.(customers|orders|locations|debezium_signal)",
-    "shop": r"shop\.shop\.(customers|products|categories|debezium_signal)",
+    "inventory": r"public\.(customers|orders|locations|debezium_signal)",
+    "shop": r"shop\.(customers|products|categories|debezium_signal)",
 }
 
 
 def opened(spark: SparkSession, settings: Settings, source: SourceConfig, database: Database):
     """Some tables of the source under a name of its own, with a marker."""
     marked = ReconcileConfig(marker=source.control_tables[0], wait=timedelta(minutes=5))
-    kafka = source.kafka.model_copy(update={"topics": (READ[source.topic_prefix],)})
-    update = {"name": f"{source.topic_prefix}_compared", "kafka": kafka, "reconcile": marked}
-    return Compared(Product(spark, settings, source.model_copy(update=update)), database)
+    prefix = source.topic_prefix
+    mine = narrowed(source, f"{prefix}_compared", READ[prefix], reconcile=marked)
+    return Compared(Product(spark, settings, mine), database)
 
 
 def differences(found: Outcome) -> dict[str, dict[str, str]]:
