@@ -65,6 +65,7 @@ def test_a_failover_to_lower_positions_is_newer(runs: Runs):
     assert findings(outcomes) == []
 
 
+@pytest.mark.further
 def test_what_comes_again_from_the_new_server_stays_in_its_epoch(runs: Runs):
     server = MySql(runs.source.name)
     first = server.commit(create(1, "a"))
@@ -111,6 +112,7 @@ def test_a_topic_partition_that_lags_behind_a_failover_goes_on_in_the_old_log_fi
     assert runs.rows("items", *ROW[:3]) == [(1, "b", 1), (2, "b", 1)]
 
 
+@pytest.mark.further
 def test_a_topic_partition_that_lags_behind_two_failovers_goes_on_in_each_log(runs: Runs):
     server = MySql(runs.source.name, framed=False)
     server.commit(*(create(key, "a", ITEMS) for key in (1, 2, 3)))
@@ -139,7 +141,7 @@ def test_a_topic_partition_that_lags_behind_two_failovers_goes_on_in_each_log(ru
     assert findings(outcomes) == []
 
 
-@pytest.mark.parametrize("framed", [True, False])
+@pytest.mark.parametrize("framed", [True, pytest.param(False, marks=pytest.mark.further)])
 def test_an_incremental_snapshot_alone_shows_the_log_of_a_server_that_is_new(
     spark, settings, tmp_path, *, framed: bool
 ):

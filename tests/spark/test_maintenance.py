@@ -229,6 +229,7 @@ def test_files_that_killed_writers_left_go_unless_they_may_be_another_table_s(
     assert spark.table("lakehouse.silver_orphaned.other").count() == 6
 
 
+@pytest.mark.further
 def test_one_table_s_failure_is_told_and_stops_no_other(
     spark: SparkSession, settings: Settings, tmp_path: Path
 ) -> None:

@@ -92,6 +92,7 @@ def start(
     return runs, pg, contents(runs)
 
 
+@pytest.mark.further
 def test_what_is_published_while_a_rebuild_goes_on_is_not_lost(
     spark: SparkSession, settings: Settings, tmp_path: Path
 ):
@@ -155,6 +156,7 @@ def test_a_rebuild_is_undone_with_what_was_published_since(
     assert len(contents(runs)[table]) == len(running[table]) + 1
 
 
+@pytest.mark.further
 def test_main_is_replaced_only_where_it_is_as_it_was_compared(
     spark: SparkSession, settings: Settings, tmp_path: Path
 ):
@@ -175,7 +177,7 @@ def test_main_is_replaced_only_where_it_is_as_it_was_compared(
     assert contents(runs) == running
 
 
-@pytest.mark.parametrize("write", [1, 2])
+@pytest.mark.parametrize("write", [1, pytest.param(2, marks=pytest.mark.further)])
 def test_a_rebuild_that_was_killed_leaves_the_old_rows_or_the_new_and_is_finished(
     spark: SparkSession, settings: Settings, tmp_path: Path, write: int
 ):
@@ -197,6 +199,7 @@ def test_a_rebuild_that_was_killed_leaves_the_old_rows_or_the_new_and_is_finishe
     assert not [ref for ref in refs if ref.startswith(("rebuild_", "staging_"))]
 
 
+@pytest.mark.further
 def test_what_bronze_has_no_more_is_refused(
     spark: SparkSession, settings: Settings, tmp_path: Path
 ):
