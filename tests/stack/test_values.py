@@ -13,7 +13,6 @@ import pytest
 from infra.clients import connection, run_sql
 from infra.sources import SAMPLE_SOURCES, Engine
 from lakehouse.config import Settings
-from lakehouse.connectors import CONNECTORS
 from lakehouse.plan.losses import LossClass
 from lakehouse.plan.records import RESULTS, SCHEMA_VERSIONS, ResultRow, SchemaVersionRow
 from lakehouse.quality.losses import column_losses
@@ -122,7 +121,7 @@ def lossy_tables(product: Product) -> set[str]:
     source = product.source
     rows = product.ledger.rows(SCHEMA_VERSIONS, source=source.name)
     versions = [row for row in rows if isinstance(row, SchemaVersionRow)]
-    losses = column_losses(versions, source.name, CONNECTORS[source.connector])
+    losses = column_losses(versions, source)
     return {
         table.rpartition("__")[2]
         for table, columns in losses.items()

@@ -119,9 +119,9 @@ class Postgres:
         """A place in what was sent, for `redeliver`."""
         return len(self.messages)
 
-    def redeliver(self, start: int, *, first_without_commit: bool) -> None:
+    def redeliver(self, start: int, end: int | None = None, *, first_without_commit: bool) -> None:
         """Send change events and tombstones from a place on again, as a restart of a connector."""
-        sent = self.messages[start:]
+        sent = self.messages[start:end]
         events = [m for m in sent if m["value"] is None or "payload" in str(m["value"])]
         for message in [m for m in events if not str(m["topic"]).endswith(".transaction")]:
             value = None if message["value"] is None else str(message["value"])

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from lakehouse.config import parse_source
 from lakehouse.connectors import CONNECTORS
 from lakehouse.plan.losses import ColumnFacts, LossClass, loss_of
 from lakehouse.plan.records import SchemaVersionRow
@@ -133,6 +134,9 @@ def sent(name: str, kind: str, wire: str) -> dict[str, object]:
     return {"name": name, "type": kind, "wire": wire, "semantic": "", "doc": ""}
 
 
+SHOP = parse_source('connector = "mysql"\ntopic_prefix = "shop"\n', "shop")
+
+
 def test_a_column_that_was_lossy_once_has_lossy_rows():
     rows = (
         version([{"name": "N", "type": "BIGINT"}, {"name": "x", "type": "DECIMAL"}], "ddl:1"),
@@ -140,12 +144,26 @@ def test_a_column_that_was_lossy_once_has_lossy_rows():
         version([sent("X", "string", "string"), sent("y", "int", "int32")], "2"),
         version([sent("z", "double", "double")], "3", verdict="hold"),
     )
-    found = column_losses(rows, "shop", CONNECTORS["mysql"])
+    found = column_losses(rows, SHOP)
     classes = {loss.name: loss.loss for loss in found["silver_shop.shop__orders"]}
     assert classes == {"n": EXACT, "x": LOSSY, "y": EXACT}
 
 
 def test_what_was_recorded_without_a_type_on_the_wire_is_judged_by_the_rest():
     column = {"name": "n", "type": "array<double>", "semantic": "", "doc": ""}
-    found = column_losses([version([column])], "shop", CONNECTORS["mysql"])
+    found = column_losses([version([column])], SHOP)
     assert [loss.loss for loss in found["silver_shop.shop__orders"]] == [LOSSY]
+
+
+def test_a_column_that_has_left_silver_is_not_listed():
+    dropping = SHOP.schema_changes.model_copy(update={"drop_column": "drop"})
+    rows = [
+        version([sent("n", "bigint", "int64"), sent("x", "double", "double")], "1"),
+        version([sent("n", "bigint", "int64")], "2"),
+    ]
+    for source, names in (
+        (SHOP, ["n", "x"]),
+        (SHOP.model_copy(update={"schema_changes": dropping}), ["n"]),
+    ):
+        found = column_losses(rows, source)["silver_shop.shop__orders"]
+        assert [loss.name for loss in found] == names

@@ -12,7 +12,6 @@ import typer
 from lakehouse.cli.report import AsJson, Cut, open_ledger, print_columns
 from lakehouse.cli.steps import Source
 from lakehouse.config import Settings, load_source
-from lakehouse.connectors import CONNECTORS
 from lakehouse.plan.losses import Loss, LossClass
 from lakehouse.quality.losses import column_losses
 from lakehouse.quality.summary import TableState, list_tables
@@ -32,7 +31,7 @@ def _tables(source: Source, cut: Cut = None, *, as_json: AsJson = False) -> None
     config, ledger = load_source(source, settings), open_ledger(settings, source)
     states = list_tables(ledger, source, cut)
     recorded = ledger.schema_versions(source)
-    losses = column_losses(recorded, source, CONNECTORS[config.connector])
+    losses = column_losses(recorded, config)
     catalog = without_password(settings.catalog_uri)
     if as_json:
         tables = [{**asdict(s), "columns": _columns(losses.get(s.silver, ()))} for s in states]

@@ -16,7 +16,7 @@ from lakehouse.names import TableIdentity, silver_namespace, topic_of
 from lakehouse.plan.fitting import fitted, left_out_of, silver_columns
 from lakehouse.plan.groups import Group
 from lakehouse.plan.progress import Progress
-from lakehouse.plan.renames import Renames
+from lakehouse.plan.renames import Renames, names_after
 from lakehouse.plan.row_schema import RowSchema
 from lakehouse.plan.schema import SchemaPlan, older_defaults, plan_schema
 from lakehouse.plan.tables import TablePlan, TopicPartition, Version
@@ -35,6 +35,7 @@ class TableFacts:
         key: The columns that identify a row; empty for a bag of rows, None for no table yet.
         renames: The columns that the source renamed, and which of them silver has followed.
         is_empty: Whether the batch begins without a row, whatever silver has: all is applied again.
+        dropped: Columns that silver is not to have any more, in lower case.
     """
 
     silver: str
@@ -44,6 +45,7 @@ class TableFacts:
     key: tuple[str, ...] | None = None
     renames: Renames = field(default_factory=Renames)
     is_empty: bool = False
+    dropped: frozenset[str] = frozenset()
 
     @property
     def has_rows(self) -> bool:
@@ -150,6 +152,7 @@ def plan_table(
         schema=plan,
         # A table stops right before a change that it is held at.
         renames=() if hold else facts.renames.due(facts.stored),
+        dropped=() if hold else _going(columns, key, facts),
         renamed=facts.renames.newest,
         defaults=older_defaults(
             facts.stored if facts.has_rows else (), [v.stored_columns for v in versions]
@@ -162,6 +165,14 @@ def plan_table(
         read_again=_is_read_again(groups, facts),
         hold=hold,
         notes=left_out,
+    )
+
+
+def _going(columns: Iterable[str], key: Sequence[str], facts: TableFacts) -> tuple[str, ...]:
+    """What silver has and is not to have any more, as it is called once renames are followed."""
+    named = names_after(facts.renames.due(facts.stored), columns)
+    return tuple(
+        name for was, name in named.items() if name.lower() in facts.dropped and was not in key
     )
 
 
@@ -218,12 +229,17 @@ def _version(
     # A truncate has no key and says nothing.
     shapes = {str(g.key_fields) for g in groups if g.rows and g.key_fields not in (None, "[]")}
     fields = {name for shape in shapes for name in json.loads(shape)}
+    # What silver has still it gets, until `publish` takes it away.
+    present = {name.lower() for name in facts.stored}
+    gone = {name for name, s in stored.items() if s.lower() in facts.dropped - present} - fields
     key = tuple(stored[name] for name in names if name in fields) if shapes else None
     problem = schema.problem
     if len(shapes) > 1:
         shown = " and ".join(sorted(shapes))
         problem = problem or f"the event key changed its fields: {shown}"
-    return Version(fingerprint, schema.columns, key, first, stored, schema.withheld), problem
+    columns = tuple(column for column in schema.columns if column.name not in gone)
+    withheld = (*schema.withheld, *sorted(gone))
+    return Version(fingerprint, columns, key, first, stored, withheld), problem
 
 
 def _table_key(

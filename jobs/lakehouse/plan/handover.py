@@ -78,15 +78,17 @@ class Excluded:
 
 @dataclass(frozen=True, slots=True)
 class Renaming:
-    """Columns of one silver table that `publish` renames.
+    """Columns of one silver table that `publish` renames, and then those that it drops.
 
     Attributes:
         columns: Old and new names, in order.
-        position: Where the last of them stands.
+        position: Where the last of them stands; empty for none.
+        dropped: Those that leave the table.
     """
 
     columns: tuple[tuple[str, str], ...]
     position: str
+    dropped: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +102,7 @@ class StagedCut:
         offsets: JSON text of the progress once it is published.
         tables: Every table of the source that silver has, changed or not.
         excluded: Silver table → why and where it stays behind.
-        renames: Silver table → its columns that the source renamed.
+        renames: Silver table → its columns that get other names, or go.
         moves: Silver tables that get another name, old and new one, in order.
         identities: Silver table, as it will be called → its source table of today.
         epochs: JSON text of the logs that the source has had.
@@ -160,9 +162,13 @@ def _table(values: Mapping[str, object]) -> StagedTable:
 
 
 def renames_of(text: str) -> dict[str, Renaming]:
-    """The renamed columns in the JSON text of a cut: silver table → columns."""
+    """The columns that are renamed or go in the JSON text of a cut: silver table → columns."""
     return {
-        name: Renaming(tuple((was, new) for was, new in entry["columns"]), entry["position"])
+        name: Renaming(
+            tuple((was, new) for was, new in entry["columns"]),
+            entry["position"],
+            tuple(entry.get("dropped", ())),
+        )
         for name, entry in json.loads(text or "{}").items()
     }
 

@@ -77,6 +77,7 @@ def with_options(
         truncate="",
         read_again=False,
         renames=(),
+        dropped=(),
         limits=_firsts(groups),
         hold=reason,
     )

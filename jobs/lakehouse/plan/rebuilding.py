@@ -251,7 +251,7 @@ def refuse_meanwhile(
         others = {name for name in tables if any(name + e in replaced_of(cut) for e in ENDINGS)}
         for names, what in (
             (moved, "tables got other names"),
-            (renamed, "columns got other names"),
+            (renamed, "columns got other names, or went"),
             (stopped, "tables stopped"),
             (others, "another rebuild was published"),
         ):

@@ -74,7 +74,7 @@ class CutRow:
         held_keys: How many keys wait for a quarantined event.
         identities: JSON: silver table → [database, schema, table] of its source table, and which
             incarnation of it, unless it is the first.
-        renames: JSON: silver table → {"columns": [[old, new], …], "position"}.
+        renames: JSON: silver table → {"columns": [[old, new], …], "position", "dropped": [name]}.
         moves: JSON: [[old, new], …] of silver tables that got another name with this cut.
         held: JSON: silver table → how many of its keys wait for a quarantined event.
         epochs: JSON: where each new log of the source begins, and the GTIDs before it.

@@ -89,6 +89,13 @@ class Renames:
         return {name: _back(today[name.lower()] or name, due) for name in sent}
 
 
+def names_after(renames: Iterable[Rename], columns: Iterable[str]) -> dict[str, str]:
+    """Column as stored → its name once some renames, in order, are followed."""
+    listed = list(columns)
+    ends = _followed(renames, listed)[1]
+    return {name: ends[name.lower()] or name for name in listed}
+
+
 def in_time(renames: Iterable[Rename], done: str, applied: str) -> tuple[Rename, ...]:
     """Without the names that are used again, where rows of both columns stand in one already.
 

@@ -101,6 +101,7 @@ class TablePlan:
         schema: Columns to add and to widen.
         renames: What `publish` renames; the batch is staged under the old names.
         renamed: Position of the newest column that the source renamed; empty for none.
+        dropped: Columns that leave silver in `publish`, under the names that they have by then.
         defaults: Columns whose constant default older rows get, by lower-case name.
         start: Where this table's events begin; held tables are behind the others.
         places: The topic partitions with its events.
@@ -144,6 +145,7 @@ class TablePlan:
     sweep: SweepRule = field(default_factory=SweepRule)
     held: int = 0
     base: str = MAIN
+    dropped: tuple[str, ...] = ()
 
     @property
     def is_bag(self) -> bool:

@@ -65,9 +65,7 @@ def column_facts(
                 if (bounds := connector.ranges.get(_bare(text))) is not None
             },
             lossy=tuple(
-                column
-                for columns in lossy_columns(mine, source.name, connector).values()
-                for column in columns
+                column for columns in lossy_columns(mine, source).values() for column in columns
             )
             if any(row.run_id == run_id and not row.is_from_ddl for row in mine)
             else (),

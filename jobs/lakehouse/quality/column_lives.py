@@ -1,8 +1,8 @@
 """Which column of silver a name of the source means, by position: renamed, dropped, used again.
 
 In: what statements told of a table, oldest first. Out: the renames that silver's columns follow. A
-dropped column stays in silver; when its name is used again, the old one becomes
-`<name>__dropped_<n>` (`design.md` §4).
+dropped column stays in silver, unless the TOML file lets it go; when its name is used again, the
+old one becomes `<name>__dropped_<n>` (`design.md` §4).
 """
 
 from __future__ import annotations
@@ -44,6 +44,32 @@ def column_renames(
         parts = row.source_table.parts(connector)
         found.setdefault(parts, []).extend(table.follow(row, follows=follows(parts)))
     return {parts: _in_order(mine) for parts, mine in found.items() if mine}
+
+
+def gone_by_statements(
+    rows: Iterable[SchemaVersionRow], connector: str
+) -> Iterator[tuple[Parts, str, frozenset[str]]]:
+    """Each table with the columns that its statements dropped, up to the first one that is held.
+
+    Args:
+        rows: Of `quality.schema_versions`, oldest first.
+        connector: Of the source.
+
+    Yields:
+        The parts of the table's name, the position of its last statement, and the names of the
+        columns in lower case, as silver has them behind it.
+    """
+    tables: dict[str, tuple[SchemaVersionRow, _Table]] = {}
+    held: set[str] = set()
+    for row in placed(row for row in rows if row.is_from_ddl):
+        table = tables.pop(row.previous or row.identity, (row, _Table()))[1]
+        tables[row.identity] = (row, table)
+        if row.verdict == HOLD or (row.previous or row.identity) in held:
+            held.add(row.identity)
+        else:
+            list(table.follow(row, follows=True))
+    for row, table in tables.values():
+        yield row.source_table.parts(connector), row.position, table.gone
 
 
 def turns(rows: Iterable[SchemaVersionRow], connector: str) -> dict[Parts, tuple[str, ...]]:
@@ -96,11 +122,18 @@ class _Table:
         names: Those that it has, in lower case → as the source writes them.
         kept: The same of those that it has no more and that silver keeps.
         reused: Lower-case name → how often it was used again.
+        aside: The names that silver has given columns whose names were used again, in lower case.
     """
 
     names: dict[str, str] = field(default_factory=dict)
     kept: dict[str, str] = field(default_factory=dict)
     reused: dict[str, int] = field(default_factory=dict)
+    aside: set[str] = field(default_factory=set)
+
+    @property
+    def gone(self) -> frozenset[str]:
+        """What the source has no more of what silver had of it, in lower case."""
+        return frozenset({*self.kept, *self.aside} - self.names.keys())
 
     def follow(self, row: SchemaVersionRow, *, follows: bool) -> Iterator[Rename]:
         """The renames of one statement."""
@@ -118,7 +151,7 @@ class _Table:
         new = [after[name] for name in again if name not in moved.values()]
         # After a drop the table begins anew; what silver keeps is retired as a whole.
         if not columns:
-            self.names, self.kept, self.reused = {}, {}, {}
+            self.names, self.kept, self.reused, self.aside = {}, {}, {}, set()
             return
         self.names = after
         yield from in_turn(row.position, pairs, put_aside, new)
@@ -126,6 +159,7 @@ class _Table:
     def _aside(self, name: str) -> str:
         number = self.reused.get(name.lower(), 0) + 1
         self.reused[name.lower()] = number
+        self.aside.add(f"{name}__dropped_{number}".lower())
         return f"{name}__dropped_{number}"
 
 

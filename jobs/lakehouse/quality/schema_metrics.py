@@ -165,6 +165,5 @@ def _lossy(new: Iterable[SchemaVersionRow], known: Known) -> Iterator[str]:
     connector = known.source.connector
     changed = {row.source_table.parts(connector) for row in new if row.columns != "[]"}
     rows = [r for r in (*known.recorded, *known.new) if r.source_table.parts(connector) in changed]
-    lossy = lossy_columns(rows, known.source.name, CONNECTORS[connector])
-    for table, columns in lossy.items():
+    for table, columns in lossy_columns(rows, known.source).items():
         yield from (f"{table}.{column}" for column in columns)

@@ -83,7 +83,7 @@ class Sides:
             reason = f"it stays behind at cut {behind.cut or 'none'}: {behind.reason}"
             return ComparedTable(title, identity, silver, refused=reason)
         versions = self.ledger.schema_versions(self.source.name)
-        losses = column_losses(versions, self.source.name, connector).get(silver, ())
+        losses = column_losses(versions, self.source).get(silver, ())
         columns = SilverAt(self.spark, silver, cut.tables).columns() if silver in cut.tables else ()
         key = properties_of(self.ledger.catalog, silver).key or ()
         # Silver's name of the table's database is the one that its events carry.

@@ -7,7 +7,7 @@ when `main` is not an ancestor of the branch (https://iceberg.apache.org/docs/la
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from py4j.protocol import Py4JJavaError
@@ -216,6 +216,16 @@ def rename_column(spark: SparkSession, table: str, was: str, name: str) -> None:
     spark.sql(
         f"ALTER TABLE {full_name(table)} RENAME COLUMN {quote_ident(was)} TO {quote_ident(name)}"
     )
+
+
+def drop_columns(spark: SparkSession, table: str, columns: Sequence[str]) -> None:
+    """Drop columns, in one commit; one that is gone already stays so.
+
+    A column of the same name that comes later is another one, with a field id of its own.
+    """
+    if columns:
+        names = ", ".join(map(quote_ident, columns))
+        spark.sql(f"ALTER TABLE {full_name(table)} DROP COLUMNS IF EXISTS ({names})")
 
 
 def rename_table(spark: SparkSession, table: str, name: str) -> None:

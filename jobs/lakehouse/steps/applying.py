@@ -125,9 +125,13 @@ def staged_cut(
         excluded={**behind, **held},
         findings=_findings(work, plans, staged),
         renames={
-            plan.silver: Renaming(tuple((r.was, r.name) for r in plan.renames), plan.renamed)
+            plan.silver: Renaming(
+                tuple((r.was, r.name) for r in plan.renames),
+                plan.renamed if plan.renames else "",
+                plan.dropped,
+            )
             for plan in plans
-            if plan.renames
+            if plan.renames or plan.dropped
         },
         moves=_moves(work, names, staged),
         identities={

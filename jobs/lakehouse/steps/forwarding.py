@@ -87,12 +87,13 @@ def _rename_columns(context: StepContext, cut: CutRow, check: Callable[[], None]
                     renaming.columns,
                     renaming.position,
                 )
+                tables.drop_columns(context.spark, table, renaming.dropped)
 
 
 def _under_new_names(
     context: StepContext, cut: CutRow, check: Callable[[], None]
 ) -> dict[str, int]:
-    """The cut's snapshots; of a table whose columns were renamed, one that has the names."""
+    """The cut's snapshots; of a table whose columns were renamed or went, one that shows it."""
     found = dict(cut.tables)
     for silver in renames_of(cut.renames):
         for table in (silver, silver + HISTORY_ENDING):

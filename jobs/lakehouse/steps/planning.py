@@ -35,6 +35,7 @@ from lakehouse.plan.table_names import TableNames, table_names
 from lakehouse.plan.tables import SweepRule, TablePlan
 from lakehouse.plan.told_defaults import columns_since, with_told_defaults
 from lakehouse.quality.column_lives import Follows
+from lakehouse.quality.dropped_columns import NOTHING, Dropped, dropped_columns
 from lakehouse.quality.statements import additions, renames
 from lakehouse.quality.versions import holds, keeping
 from lakehouse.spark import silver
@@ -54,6 +55,7 @@ class _Known:
         cut: The newest one.
         progress: Its progress.
         additions: Table of today and incarnation → statements that may add columns, with its name.
+        dropped: The same → the columns that leave silver.
     """
 
     columns: Mapping[tuple[Parts, int], tuple[Rename, ...]]
@@ -62,6 +64,7 @@ class _Known:
     cut: CutRow | None
     progress: Progress
     additions: Mapping[tuple[Parts, int], tuple[tuple[str, str], ...]]
+    dropped: Mapping[tuple[Parts, int], Dropped]
 
 
 def table_plans(
@@ -82,8 +85,9 @@ def table_plans(
         work.cut,
         Progress.from_json(work.cut.offsets if work.cut else ""),
         additions(recorded, source.connector, lives),
+        dropped_columns(recorded, source, lives),
     )
-    groups = _with_renamed(work, published, known.columns)
+    groups = _with_renamed(work, published, {*known.columns, *known.dropped})
     names = table_names(
         groups,
         source.connector,
@@ -109,6 +113,7 @@ def _plan(
     stored = properties_of(work.context.ledger.catalog, identifier)
     renamed = known.columns.get(_life(identity, source.connector), ())
     followed = in_time(renamed, stored.renamed, ground.applied if stored.key is not None else "")
+    dropped = known.dropped.get(_life(identity, source.connector), NOTHING)
     facts = TableFacts(
         silver=identifier,
         stored=ground.columns,
@@ -117,6 +122,7 @@ def _plan(
         key=stored.key,
         renames=Renames(followed, stored.renamed),
         is_empty=ground.is_empty,
+        dropped=dropped.names,
     )
     options = source.table_options(identity)
     mode = options.schema_changes.over(source.schema_changes).mode
@@ -131,14 +137,15 @@ def _plan(
     if columns_since(plan):
         told = known.additions.get(_life(identity, source.connector), ())
         plan = with_told_defaults(plan, told, work.connector.ddl_dialect)
-    if not mine and not plan.renames:
+    if not mine and not plan.renames and not plan.dropped:
         return None
-    former = {rename.was.lower() for rename in renamed}
+    former = {*(rename.was.lower() for rename in renamed), *dropped.names}
     known_options = OptionFacts(
         stored.docs, key_fingerprint(mask_secret(source)), former, stored.soft
     )
     plan = with_options(plan, mine, schemas.values(), options, known_options)
-    mixed = (_mixed(rename) for rename in renamed if rename.goes and rename not in followed)
+    mixed = [_mixed(rename.was) for rename in renamed if rename.goes and rename not in followed]
+    mixed += [_mixed(name) for name in _kept_on(dropped, ground)]
     missed = (_missed(rename) for rename in facts.renames.missed(facts.stored))
     plan = replace(plan, notes=(*plan.notes, *mixed, *missed))
     sweep = _sweep(work, plan) if plan.read_again else plan.sweep
@@ -175,11 +182,18 @@ def _missed(rename: Rename) -> str:
     )
 
 
-def _mixed(rename: Rename) -> str:
+def _mixed(name: str) -> str:
     return (
-        f"column {rename.was!r} was dropped and added again, which was told after rows behind it "
-        "had been applied: values of both columns stand in one"
+        f"column {name!r} was dropped and added again, which was told after rows behind it "
+        "had been applied, or by data events alone: values of both columns stand in one"
     )
+
+
+def _kept_on(dropped: Dropped, ground: Ground) -> list[str]:
+    """Columns that go on as what they were: a batch holds all of what came between."""
+    stored = {name.lower() for name in ground.columns}
+    behind = {name for name, at in dropped.again.items() if ground.applied and at > ground.applied}
+    return sorted(behind & stored)
 
 
 def _sweep(work: Applying, plan: TablePlan) -> SweepRule:
@@ -208,7 +222,7 @@ def _with_renamed(
     published: Iterable[TableIdentity],
     columns: Container[tuple[Parts, int]],
 ) -> dict[TableIdentity, Sequence[Group]]:
-    """A column may be renamed while no row of its table changes."""
+    """A column may be renamed, or dropped, while no row of its table changes."""
     source, lives = work.context.source, work.since.incarnations
     there = (lives.today(table, source.connector) for table in published)
     quiet = [table for table in there if _life(table, source.connector) in columns]

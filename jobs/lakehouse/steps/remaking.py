@@ -196,13 +196,13 @@ def _refuse_names(
     """Names change in an ordinary run alone."""
     mine = {name.rpartition(".")[2] for name in choice.tables}
     moved = sorted({was for was, name in names.moves if {was, name} & mine})
-    renamed = sorted(plan.silver for plan in plans if plan.renames)
+    renamed = sorted(plan.silver for plan in plans if plan.renames or plan.dropped)
     if moved or renamed:
         source = work.context.source.name
         raise StepFailed(
             f"Source {source!r}: the next run gives {', '.join((*moved, *renamed))}, or columns of "
-            f"it, other names: expected it to have gone first; do `lakehouse run --source "
-            f"{source}`, then the rebuild again"
+            f"it, other names, or drops columns: expected it to have gone first; do `lakehouse run "
+            f"--source {source}`, then the rebuild again"
         )
 
 
