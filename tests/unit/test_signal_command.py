@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from lakehouse.cli import app
-from lakehouse.errors import ConfigError
+from lakehouse.errors import ConfigError, NotYet
 from lakehouse.plan.signals.followed import Asked
 from lakehouse.plan.signals.handover import Handover
 from lakehouse.plan.signals.record import Signal
@@ -51,6 +51,14 @@ def test_what_cannot_be_sent_says_what_was_expected(tmp_path, monkeypatch, argum
     found = run(tmp_path, monkeypatch, *arguments)
     assert found.exit_code != 0
     assert words in str(found.exception)
+
+
+def test_before_the_first_run_what_is_followed_goes_on(tmp_path, monkeypatch):
+    extra = '{"extra": {"bootstrap.servers": "127.0.0.1:9"}}'
+    monkeypatch.setenv("AIRFLOW_CONN_KAFKA_SHOP", extra)
+    found = run(tmp_path, monkeypatch, "follow", HANDOVER.to_json())
+    assert isinstance(found.exception, NotYet)
+    assert "no catalog at" in str(found.exception)
 
 
 def test_a_signal_that_was_sent_is_followed_by_one_line():

@@ -13,6 +13,7 @@ import typer
 from lakehouse.cli.report import open_ledger
 from lakehouse.cli.steps import Source
 from lakehouse.config import Settings, SourceConfig, kafka_properties, load_source
+from lakehouse.errors import NotYet, StepFailed
 from lakehouse.names import parse_table
 from lakehouse.plan.signals.conditions import parse_condition
 from lakehouse.plan.signals.connector import Channel
@@ -157,7 +158,13 @@ def _follow(
     patience: Patience = _A_DAY_S,
 ) -> None:
     settings, source = _loaded(context)
-    _follower(settings, source, Handover.from_json(sent), patience).run()
+    handover = Handover.from_json(sent)
+    try:
+        follower = _follower(settings, source, handover, patience)
+    except StepFailed as missing:
+        # A form may come before the first run: what it asks for is published by that one.
+        raise NotYet(f"signal {handover.asked.signal_id} goes on: {missing}") from missing
+    follower.run()
 
 
 @dataclass(frozen=True, slots=True)
