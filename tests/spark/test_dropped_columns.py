@@ -84,8 +84,9 @@ def test_a_dropped_column_goes_also_after_a_kill_and_comes_back_as_another_one(
     for step in ("land", "check", "apply", "validate"):
         execute(step, context)
     assert "qty" in orders.columns(), "before publish nothing goes"
-    dying = EndingLedger(settings, "cuts", 1, end)
-    assert execute("publish", replace(context, ledger=dying)).status == "failed"
+    dying = EndingLedger(settings, "quality.cuts", 1, end)
+    with pytest.raises(Killed):
+        execute("publish", replace(context, ledger=dying))
     assert "qty" in orders.columns(), "the kill came right behind the intent"
 
     # The connector starts again before the statement, with its older events.
