@@ -14,16 +14,14 @@ from pathlib import Path
 from infra.setup.classes import archive_file, class_path
 from infra.setup.layout import java_home
 
+# A run is short: a second compiler's work pays back on two cores after some five minutes.
+_ONE_COMPILER = "-XX:TieredStopAtLevel=1"
+# Nor would collections while the classes are loaded. A long session fills the 48 MB that are the
+# first compiler's alone; it then stops compiling for good.
+_JAVA = "-XX:+UseSerialGC -XX:MetaspaceSize=256m -Xmn400m -XX:ReservedCodeCacheSize=192m"
 _DEFAULTS = {
     "spark.master": "local[2]",
     "spark.driver.memory": "1500m",
-    # A run is short: a second compiler's work would not pay back on two cores, nor would
-    # collections while the classes are loaded.
-    "spark.driver.extraJavaOptions": (
-        "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:MetaspaceSize=256m -Xmn400m "
-        # A long session fills the 48 MB of that compiler; it then stops compiling for good.
-        "-XX:ReservedCodeCacheSize=192m"
-    ),
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.sql.shuffle.partitions": "4",
@@ -36,15 +34,16 @@ _DEFAULTS = {
 }
 
 
-def spark_environment(home: Path) -> dict[str, str]:
+def spark_environment(home: Path, *, long_lived: bool = False) -> dict[str, str]:
     """The variables that a process needs to start Spark; writes the defaults below `home`.
 
     Args:
         home: `LAKEHOUSE_HOME`.
+        long_lived: Whether what starts works for longer than some minutes.
     """
     binaries = Path(sys.executable).parent
     given = os.environ.get("SPARK_CONF_DIR")
-    folder = Path(given) if given else _write_defaults(home)
+    folder = Path(given) if given else _write_defaults(home, long_lived=long_lived)
     return {
         "JAVA_HOME": str(java_home()),
         "SPARK_CONF_DIR": str(folder),
@@ -54,11 +53,12 @@ def spark_environment(home: Path) -> dict[str, str]:
     }
 
 
-def _write_defaults(home: Path) -> Path:
+def _write_defaults(home: Path, *, long_lived: bool) -> Path:
     folder = home.absolute() / "spark"
     folder.mkdir(parents=True, exist_ok=True)
     jar_files = class_path(Path(sysconfig.get_path("purelib")))
     archive = archive_file(Path(sys.prefix), java_home(), jar_files)
+    options = _JAVA if long_lived else f"{_JAVA} {_ONE_COMPILER}"
     values = {
         **_DEFAULTS,
         # Before Spark's own class path, which has this folder in it: an archive fits a class path
@@ -68,7 +68,8 @@ def _write_defaults(home: Path) -> Path:
     }
     if archive.is_file() and archive.stat().st_size:
         # What does not fit is left unused without a word.
-        values["spark.driver.extraJavaOptions"] += f" -XX:SharedArchiveFile={archive} -Xlog:cds=off"
+        options += f" -XX:SharedArchiveFile={archive} -Xlog:cds=off"
+    values["spark.driver.extraJavaOptions"] = options
     text = "".join(f"{key} {value}\n" for key, value in sorted(values.items()))
     temporary = folder / f"spark-defaults.{os.getpid()}"
     temporary.write_text(text, encoding="utf-8")

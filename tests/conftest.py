@@ -33,10 +33,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _rank(file: Path) -> tuple[int, bool]:
-    """Airflow's tests end the stack's: it is added to it, and works while it has nothing to do."""
+    """Airflow's tests begin the stack's: what they ingest grows with every other test's rows."""
     folder = file.parts[0]
     place = _ORDER.index(folder) if folder in _ORDER else len(_ORDER)
-    return place, file.name == "test_airflow.py"
+    return place, file.name != "test_airflow.py"
 
 
 class _Units(LoadScopeScheduling):
@@ -62,7 +62,7 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
 @pytest.fixture(scope="session")
 def spark(settings: Settings) -> Iterator[SparkSession]:
     """The one Spark session of a test run."""
-    os.environ.update(spark_environment(settings.home))
+    os.environ.update(spark_environment(settings.home, long_lived=True))
     session = spark_session("tests", settings)
     yield session
     session.stop()

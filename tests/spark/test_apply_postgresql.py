@@ -142,7 +142,7 @@ def test_redelivered_events_never_bring_back_an_older_row(
     assert (law["applied"], law["superseded"]) == (0, 2)
 
 
-@pytest.mark.parametrize("at_once", [True, False])
+@pytest.mark.parametrize("at_once", [True, pytest.param(False, marks=pytest.mark.further)])
 def test_changes_behind_a_blocking_snapshot_are_newer_than_its_read_events(
     spark: SparkSession, settings: Settings, tmp_path: Path, *, at_once: bool
 ) -> None:

@@ -15,7 +15,7 @@ from lakehouse.spark.bronze import Bronze
 from tests.support.archives import bronze_messages, capture_cases, read_archive, write_archive
 from tests.support.capture_runs import Case, wanted
 from tests.support.captures import Capture, expected_rows
-from tests.support.sampling import sample, share
+from tests.support.sampling import EVERY_CASE, sample, share
 
 
 @pytest.fixture
@@ -34,14 +34,8 @@ def test_recorded_archives_land_whole_and_end_in_the_expected_rows(
     cases = [(connector, folder.name) for connector, folder in capture_cases(captures)]
     assert len(cases) >= 26
     sampled = sample(cases, lambda case: case[1].partition("_")[0])
-    figure(f"recorded archives, all landed, to the expected rows: {share(sampled, cases)}")
-    two_at_a_time(lambda case: lands_whole(open_case(*case)), set(cases) - set(sampled))
+    figure(f"recorded archives to the expected rows: {share(sampled, cases)}")
     two_at_a_time(lambda case: ends_in_the_expected_rows(open_case(*case)), sampled)
-
-
-def lands_whole(case: Case) -> None:
-    assert case.runs.steps(case.capture.folder, ("land",))["land"].status == "succeeded"
-    has_every_byte(case)
 
 
 def has_every_byte(case: Case) -> None:
@@ -104,8 +98,9 @@ CHECKPOINTS = (
 def test_every_checkpoint_of_an_archive_is_reached_and_another_run_changes_nothing(
     open_case, tmp_path
 ):
+    cases = CHECKPOINTS if EVERY_CASE else CHECKPOINTS[:2]
     two_at_a_time(
-        lambda case: reaches_checkpoints(open_case(*case, "_cut"), tmp_path / case[1]), CHECKPOINTS
+        lambda case: reaches_checkpoints(open_case(*case, "_cut"), tmp_path / case[1]), cases
     )
 
 

@@ -55,7 +55,9 @@ def die(runs: Runs, archive: Path, death: Death) -> None:
     ("name", "death"),
     [
         ("killapply", Death("quality.runs", 3, announced=False)),
-        ("killpending", Death("quality.cuts", 1, announced=True)),
+        pytest.param(
+            *("killpending", Death("quality.cuts", 1, announced=True)), marks=pytest.mark.further
+        ),
         ("killpublished", Death("quality.cuts", 2, announced=True)),
     ],
 )

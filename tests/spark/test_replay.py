@@ -131,7 +131,7 @@ STATES = {
 }
 
 
-@pytest.mark.parametrize("dies", [False, True])
+@pytest.mark.parametrize("dies", [pytest.param(False, marks=pytest.mark.further), True])
 def test_what_can_be_applied_by_now_is_applied_in_its_place_and_once(
     spark: SparkSession, settings: Settings, tmp_path: Path, *, dies: bool
 ):

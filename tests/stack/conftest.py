@@ -2,14 +2,14 @@
 
 It starts once, since that costs half a minute, and ends with the last test of the folder. Tests
 may write to it, each to rows of its own; a test that needs Airflow asks for `airflow`, which is
-added to the same stack.
+added to the same stack while the tests of its file run.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -21,6 +21,7 @@ from infra.home import StackHome
 from infra.sources import Database
 from infra.stack import running_stack, up
 from infra.state import AirflowAddress, StackState, read_state
+from infra.stopping import end_servers, living_servers
 from lakehouse.config import Settings, SourceConfig, load_source
 from tests.stack.messages import KafkaReader
 
@@ -85,9 +86,14 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
         yield Stack(settings)
 
 
-@pytest.fixture(scope="package")
-def airflow(stack: Stack) -> AirflowAddress:
-    """Airflow, added to the shared stack."""
+@pytest.fixture(scope="module")
+def airflow(stack: Stack) -> Iterator[AirflowAddress]:
+    """Airflow, added to the shared stack, and ended before it slows other tests down."""
     state = up(stack.settings, airflow=True)
     assert state.airflow is not None
-    return state.airflow
+    yield state.airflow
+    state = stack.state
+    airflows = tuple(name for name in living_servers(stack.home) if name.startswith("airflow_"))
+    end_servers(stack.home, state.processes, airflows, print)
+    left = tuple(record for record in state.processes if record.server not in airflows)
+    replace(state, airflow=None, processes=left).write(stack.home)

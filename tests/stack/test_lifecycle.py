@@ -10,7 +10,7 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -44,11 +44,9 @@ def listening_addresses(pids: set[int]) -> set[tuple[str, int]]:
     """What sockets of these processes listen on, from /proc (state 0A is LISTEN)."""
     inodes = set()
     for pid in pids:
-        for descriptor in Path(f"/proc/{pid}/fd").iterdir():
-            try:
-                inodes.add(str(descriptor.readlink()))
-            except FileNotFoundError:
-                continue
+        # One that has ended meanwhile listens nowhere.
+        with suppress(FileNotFoundError):
+            inodes |= set(sockets_of(pid))
     found = set()
     for table, family in (("tcp", socket.AF_INET), ("tcp6", socket.AF_INET6)):
         for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]:
@@ -57,6 +55,13 @@ def listening_addresses(pids: set[int]) -> set[tuple[str, int]]:
                 address, port = fields[1].split(":")
                 found.add((readable(address, family), int(port, 16)))
     return found
+
+
+def sockets_of(pid: int) -> Iterator[str]:
+    """What the descriptors of a process are."""
+    for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(FileNotFoundError):
+            yield str(descriptor.readlink())
 
 
 def readable(address: str, family: socket.AddressFamily) -> str:

@@ -12,7 +12,7 @@ import pytest
 
 from infra.demo.compare import compare_source
 from infra.demo.workload import PHASES, load_phase
-from infra.sources import Database
+from infra.sources import SAMPLE_SOURCES, Database
 from infra.stack import running_stack
 from lakehouse.config import Settings, SourceConfig
 from lakehouse.plan.records import STEPS
@@ -22,6 +22,7 @@ from lakehouse.steps.runner import execute
 from tests.stack.conftest import Stack, settings_of
 from tests.support.commands import lakehouse
 from tests.support.runs import Runs, laws_hold
+from tests.support.sampling import EVERY_CASE
 
 # Every operation, several changes of one key in one transaction, a changed key, columns added with
 # and without a constant default; the other sources have the demonstration's workload.
@@ -58,7 +59,8 @@ WAREHOUSE = (
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     """A stack of its own: the workload counts on the sample rows as they are."""
     settings = settings_of(tmp_path_factory.mktemp("silver"))
-    with running_stack(settings, airflow=False):
+    sources = tuple(SAMPLE_SOURCES) if EVERY_CASE else ("warehouse",)
+    with running_stack(settings, sources=sources, airflow=False):
         yield Stack(settings)
 
 
