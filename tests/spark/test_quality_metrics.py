@@ -14,12 +14,14 @@ from expectations import SUITES
 from lakehouse.config import SourceConfig, parse_source
 from lakehouse.config.rules import OwnRule
 from lakehouse.plan.handover import StagedTable
+from lakehouse.quality.broken_rules import measure_what_can_be
 from lakehouse.quality.column_facts import ColumnFacts
 from lakehouse.quality.judgement import Finding, Verdict, judge, verdict_of
 from lakehouse.quality.landed import LandedRanges, landed_ranges
 from lakehouse.quality.metrics import Scope, measure
 from lakehouse.quality.own_suites import judge_own
 from lakehouse.quality.published import published_targets
+from lakehouse.quality.reference_rows import with_comparable_references
 from lakehouse.quality.samples import find_samples
 from lakehouse.quality.staged import Reference, targets
 from lakehouse.spark.sql import messages_query
@@ -194,6 +196,44 @@ def test_the_number_of_jobs_grows_with_nothing(spark: SparkSession) -> None:
     assert jobs(one, 0, keys=1) == jobs(more, 0, rules=20, keys=3) == by_keys + 1
 
 
+def test_a_rule_that_cannot_be_computed_fails_alone_and_says_why(spark: SparkSession) -> None:
+    staged = [stage(spark, "q_broken", "orders", PUBLISHED, STAGED)]
+    cut, base = (
+        cut_of("q_broken", ["orders"], staged),
+        base_of(spark, "q_broken", ["orders"], staged),
+    )
+    (target,) = targets(source_of("q_broken"), cut, base)
+    rules = tuple(
+        OwnRule(name=name, description="A.", violated=violated, severity=severity)
+        for name, violated, severity in (
+            ("text_as_number", "name < 3", "warning"),
+            ("list_as_number", "tags < 3", "critical"),
+            ("by_itself", "name = 'none'", "critical"),
+        )
+    )
+    with_rules = [replace(target, rules=rules)]
+
+    told, (measured, _) = measure_what_can_be(spark, "q_broken", with_rules, NOTHING)
+    (own,) = judge_own({target.silver: rules}, measured)
+
+    verdicts = {finding.rule.name: finding.verdict for finding in own.findings}
+    assert verdicts == {
+        "text_as_number": Verdict.WARNING,
+        "list_as_number": Verdict.FAILED,
+        "by_itself": Verdict.PASSED,
+    }
+    assert observed(own.findings, "text_as_number") == {
+        "rule_text_as_number": None,
+        "rule_text_as_number_note": "its condition cannot be computed for the table's rows "
+        "(CAST_INVALID_INPUT): name < 3: expected values of the columns' own types; compare like "
+        "with like, or use try_cast",
+    }
+    assert "DATATYPE_MISMATCH" in told[0].broken["list_as_number"]
+    assert find_samples(spark, "q_broken", told, NOTHING, own.findings, Scope.CHANGE) == {}
+    silver = judge(SUITES["silver"], measured).findings
+    assert verdict_of(silver) is Verdict.PASSED, "the other expectations are judged as ever"
+
+
 def test_rows_that_refer_to_nothing_are_found(spark: SparkSession) -> None:
     parents = [Row(1, 10), Row(2, 20)]
     customers = stage(spark, "q_refs", "customers", parents, [Row(4, 110)])
@@ -207,7 +247,9 @@ def test_rows_that_refer_to_nothing_are_found(spark: SparkSession) -> None:
         Reference((mine,), parent.silver, parent.relation, (other,), 3)
         for mine, other in (("ID", "id"), ("name", "name"), ("id", "name"))
     )
-    found = [parent, replace(child, references=references)]
+    found = with_comparable_references(spark, [parent, replace(child, references=references)])
+    kinds = "id is bigint and name is string, which cannot be compared"
+    assert found[1].not_judged == (f"foreign key id → {parent.silver}: {kinds}",)
     measured = [measure(spark, "q_refs", found, NOTHING, whole_up_to=n)[0] for n in (1000, 0)]
     findings = judge(SUITES["silver"], measured[0]).findings
 

@@ -75,6 +75,11 @@ class OwnRule(BaseModel):
         return self.violated or ("true" if self.rows else "false")
 
     @property
+    def told(self) -> str:
+        """What it counts, as a person wrote it."""
+        return f"unique {', '.join(self.unique)}" if self.unique else self.condition
+
+    @property
     def most(self) -> int | None:
         """How many rows may count; None for any number. Of percents, those that are too many."""
         return self.at_most if self.at_most is not None or self.at_least else 0

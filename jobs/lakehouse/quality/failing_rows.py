@@ -63,6 +63,7 @@ class FailingRows:
             for name, test in self.rows.rule_tests.items()
             for names in [own[name].unique]
             if not own[name].at_least and not own[name].rows
+            if own[name].name not in self.rows.target.broken
         }
         return {**self.rows.tests, **tests}
 

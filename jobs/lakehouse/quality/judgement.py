@@ -55,11 +55,14 @@ class Measurement:
         subject: Silver table, topic partition or topic.
         values: By metric; None where it could not be measured.
         notes: By metric, what a person wants to know beside the number, such as column names.
+        broken: Metrics that have no number because what a person wrote cannot be computed: a rule
+            about them has failed.
     """
 
     subject: str
     values: Mapping[str, int | None]
     notes: Mapping[str, str]
+    broken: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,8 +151,10 @@ def _finding(
     missing = [column for column, value in observed.items() if value is None]
     if missing and rule.optional:
         return None
-    problem = f"not measured: {', '.join(missing)}" if missing else failures.problem
-    success = not problem and measurement.subject not in failures.subjects
+    is_broken = bool(measurement.broken.intersection(rule.columns))
+    left_out = missing and not is_broken
+    problem = f"not measured: {', '.join(missing)}" if left_out else failures.problem
+    success = not (problem or is_broken) and measurement.subject not in failures.subjects
     if not success:
         notes = {column: measurement.notes.get(column) for column in rule.columns}
         observed |= {f"{column}_note": note for column, note in notes.items() if note}

@@ -11,7 +11,7 @@ blanks at its end, as databases may do.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.sql import SparkSession
 
@@ -19,7 +19,7 @@ from lakehouse.envelope import DELETE, READ
 from lakehouse.names import quote_ident
 from lakehouse.quality.metric_rows import Shape
 from lakehouse.quality.silver_rows import SilverRows
-from lakehouse.quality.staged import Reference
+from lakehouse.quality.staged import Reference, Target
 from lakehouse.spark.sql import all_of, any_of, literal
 
 _WHOLE_NUMBERS = frozenset({"tinyint", "smallint", "int", "bigint"})
@@ -39,11 +39,6 @@ class ReferenceRows:
     reference: Reference
     subject: str
     there: Mapping[str, str]
-
-    @property
-    def can_be_judged(self) -> bool:
-        """Whether both tables have the columns, in types that can be compared."""
-        return all(_comparable(kind, other) for kind, other in zip(*self._kinds, strict=True))
 
     @property
     def referring(self) -> str:
@@ -102,31 +97,73 @@ class ReferenceRows:
 
     @property
     def _kinds(self) -> tuple[list[str], list[str]]:
-        """The types of both sides; empty for a column that is not there."""
-        sides = ((self.rows.types, self.reference.columns), (self.there, self.reference.referenced))
-        mine, other = (
-            [{n.lower(): kind for n, kind in types.items()}.get(name.lower(), "") for name in names]
-            for types, names in sides
+        """The types of both sides."""
+        return (
+            _kinds(self.rows.types, self.reference.columns),
+            _kinds(self.there, self.reference.referenced),
         )
-        return mine, other
 
 
 def reference_rows(
     session: SparkSession, tables: Iterable[SilverRows]
 ) -> tuple[ReferenceRows, ...]:
-    """The references of some tables that can be judged.
+    """The references of some tables.
 
     Args:
         session: From `session_for`.
-        tables: The tables.
+        tables: The tables, as `with_comparable_references` leaves them.
     """
     pairs = [(table, each) for table in tables for each in table.target.references]
     types = {name: types_of(session, name) for name in {each.relation for _, each in pairs}}
-    found = (
+    return tuple(
         ReferenceRows(table, each, f"{table.target.silver}#{number}", types[each.relation])
         for number, (table, each) in enumerate(pairs)
     )
-    return tuple(each for each in found if each.can_be_judged)
+
+
+def with_comparable_references(
+    session: SparkSession, targets: Iterable[Target]
+) -> tuple[Target, ...]:
+    """The tables with the references whose values can be compared, and why the others are not.
+
+    Args:
+        session: Any that reads the tables.
+        targets: The tables.
+    """
+    listed = tuple(targets)
+    read = {target.relation for target in listed if target.references}
+    read |= {each.relation for target in listed for each in target.references}
+    types = {relation: types_of(session, relation) for relation in sorted(read)}
+    return tuple(_with_comparable(target, types) for target in listed)
+
+
+def _with_comparable(target: Target, types: Mapping[str, Mapping[str, str]]) -> Target:
+    why = {each: _why_not(target, each, types) for each in target.references}
+    return replace(
+        target,
+        references=tuple(each for each, reason in why.items() if not reason),
+        not_judged=(*target.not_judged, *(reason for reason in why.values() if reason)),
+    )
+
+
+def _why_not(target: Target, to: Reference, types: Mapping[str, Mapping[str, str]]) -> str:
+    """Why a reference cannot be judged; empty where it can."""
+    mine = _kinds(types[target.relation], to.columns)
+    other = _kinds(types[to.relation], to.referenced)
+    for name, kind, there, other_kind in zip(to.columns, mine, to.referenced, other, strict=True):
+        if _comparable(kind, other_kind):
+            continue
+        said = f"foreign key {', '.join(to.columns)} → {to.silver}: "
+        if not kind or not other_kind:
+            return said + f"silver has no column {there if kind else name}"
+        return said + f"{name} is {kind} and {there} is {other_kind}, which cannot be compared"
+    return ""
+
+
+def _kinds(types: Mapping[str, str], names: Iterable[str]) -> list[str]:
+    """The types of some columns, found in any case; empty for one that is not there."""
+    known = {name.lower(): kind for name, kind in types.items()}
+    return [known.get(name.lower(), "") for name in names]
 
 
 def types_of(session: SparkSession, relation: str) -> dict[str, str]:

@@ -133,8 +133,11 @@ def _measurement(
         "lossy_columns": "; ".join(target.facts.lossy),
         **{rule_metric(rule.name): _note(rule) for rule in target.rules},
     }
+    broken = {rule_metric(name): why for name, why in target.broken.items()}
+    values |= dict.fromkeys(broken)
+    notes |= broken
     if dangling is not None:
         values["dangling_references"] = sum(dangling.values())
         told = (f"{label}: {count}" for label, count in dangling.items() if count)
         notes["dangling_references"] = "; ".join(told)
-    return Measurement(table.silver, values, notes)
+    return Measurement(table.silver, values, notes, frozenset(broken))

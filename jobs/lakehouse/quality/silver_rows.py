@@ -129,15 +129,22 @@ class SilverRows:
     def rule_tests(self) -> dict[str, str]:
         """Metric → how often a row counts in it, for the rules of a person, in their order.
 
-        Every row breaks a rule whose columns are not there.
+        Every row breaks a rule whose columns are not there; of a broken one nothing is counted.
         """
-        return {
-            # A condition may end in a comment.
-            rule_metric(rule.name): f"int(coalesce({rule.condition}\n, false))"
-            if self.has_columns((*read_columns(rule.condition), *rule.unique))
-            else "1"
-            for rule in self.target.rules
-        }
+        return {rule_metric(rule.name): self._rule_test(rule) for rule in self.target.rules}
+
+    def _rule_test(self, rule: OwnRule) -> str:
+        if rule.name in self.target.broken:
+            return "0"
+        if not self.has_columns((*read_columns(rule.condition), *rule.unique)):
+            return "1"
+        # A condition may end in a comment.
+        return f"int(coalesce({rule.condition}\n, false))"
+
+    def unique_hash(self, rule: OwnRule) -> str:
+        """The hash of the columns of a rule that may not repeat; NULL where it has none."""
+        is_there = rule.unique and self.has_columns(rule.unique)
+        return _hash_of(rule.unique, "a") if is_there else "NULL"
 
     @property
     def unique(self) -> tuple[str, ...]:
@@ -146,10 +153,14 @@ class SilverRows:
         return tuple(
             Shape(subject, h1, h2, "1", {}, width=self.width).select(self._staged, live)
             for rule in self.target.rules
-            if rule.unique and self.has_columns(rule.unique)
+            if self._counts_repeats(rule)
             for subject in [literal(unique_subject(self.target.silver, rule))]
             for h1, h2 in [[_hash_of(rule.unique, salt) for salt in "ab"]]
         )
+
+    def _counts_repeats(self, rule: OwnRule) -> bool:
+        is_whole = rule.name not in self.target.broken
+        return bool(rule.unique) and is_whole and self.has_columns(rule.unique)
 
     def has_columns(self, names: Iterable[str]) -> bool:
         """Whether the table has all of some columns, in any case."""

@@ -7,7 +7,7 @@ starts and ends.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from lakehouse.config import SourceConfig, TopicRole, topic_role
@@ -56,6 +56,7 @@ class Target:
         rules: What the TOML file, or a file that it names, expects of its rows.
         references: Its foreign keys that can be judged.
         not_judged: What of it is not judged, each with its reason.
+        broken: Rule → why Spark cannot compute it for the rows.
     """
 
     table: StagedTable
@@ -68,6 +69,7 @@ class Target:
     rules: tuple[OwnRule, ...] = ()
     references: tuple[Reference, ...] = ()
     not_judged: tuple[str, ...] = ()
+    broken: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def ranges(self) -> Mapping[str, tuple[int, int]]:

@@ -20,12 +20,14 @@ from lakehouse.names import TableIdentity
 from lakehouse.plan.foreign_keys import foreign_keys, unread_keys
 from lakehouse.plan.handover import StagedCut
 from lakehouse.plan.records import RunRow, SchemaVersionRow
+from lakehouse.quality.broken_rules import measure_what_can_be
 from lakehouse.quality.column_facts import column_facts
 from lakehouse.quality.engine import preload
 from lakehouse.quality.judgement import Measurement, Verdict
 from lakehouse.quality.landed import LandedRanges, landed_ranges
-from lakehouse.quality.metrics import Scope, measure
+from lakehouse.quality.metrics import Scope
 from lakehouse.quality.published import published_tables, published_targets
+from lakehouse.quality.reference_rows import with_comparable_references
 from lakehouse.quality.references import (
     Standing,
     standing_in,
@@ -79,7 +81,8 @@ def _validate_staged(context: StepContext, apply: RunRow) -> StepOutcome:
     standing = standing_in(cut, base) if cut.transactions else None
     changed = _with_references(context, versions, changed, standing)
     landed = _landed(context, cut)
-    judged = _judged(context, cut.cut_id, changed, landed, _of_transactions(context, cut))
+    counted = _of_transactions(context, cut)
+    judged, changed = _judged(context, cut.cut_id, changed, landed, counted)
     return _recorded(context, judged, changed, landed, apply.batch_id)
 
 
@@ -121,7 +124,8 @@ def _with_references(
     if standing is None:
         return with_reasons(source, tables, dict.fromkeys(keys, (_NO_TRANSACTIONS,)))
     count = partial(row_count, context.ledger.catalog)
-    return with_references(source, standing, tables, keys, count)
+    tables = with_references(source, standing, tables, keys, count)
+    return with_comparable_references(context.spark, tables)
 
 
 def _validate_published(context: StepContext) -> StepOutcome:
@@ -142,7 +146,7 @@ def _validate_published(context: StepContext) -> StepOutcome:
     standing = standing_in_published(cut) if any(row.transactions for row in cuts) else None
     whole = _with_references(context, versions, whole, standing)
     nothing = LandedRanges((), context.run_id, context.run_started)
-    judged = _judged(context, cut.cut_id, whole, nothing, ())
+    judged, whole = _judged(context, cut.cut_id, whole, nothing, ())
     # No row of apply tells what they should hold: they are not judged, which is never "passed".
     verdicts = {**judged.verdicts, **dict.fromkeys(tables.unknown, Verdict.ERROR)}
     return _recorded(context, replace(judged, verdicts=verdicts), whole, nothing, cut.cut_id)
@@ -166,10 +170,10 @@ def _judged(
     tables: Sequence[Target],
     landed: LandedRanges,
     transactions: Sequence[Measurement],
-) -> Validation:
+) -> tuple[Validation, tuple[Target, ...]]:
     started = time.monotonic()
     scope = Scope.FULL if context.full else Scope.CHANGE
-    found = measure(context.spark, context.source.name, tables, landed, scope)
+    tables, found = measure_what_can_be(context.spark, context.source.name, tables, landed, scope)
     measured = time.monotonic()
     validation = judge_all(cut_id, scope, tables, found, transactions)
     _LOG.info(
@@ -180,7 +184,7 @@ def _judged(
         metrics_s=round(measured - started, 2),
         judgement_s=round(time.monotonic() - measured, 2),
     )
-    return validation
+    return validation, tables
 
 
 def _recorded(
