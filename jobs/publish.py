@@ -2,7 +2,8 @@
 
 import sys
 
+from lakehouse.signalling.resnapshot import read_stale_again
 from lakehouse.steps.entry import main
 
 if __name__ == "__main__":
-    sys.exit(main(("publish",)))
+    sys.exit(main(("publish",), after_publish=read_stale_again))

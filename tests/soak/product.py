@@ -55,15 +55,7 @@ class Product:
             RunFailed: A step did not succeed, or a message has no place.
         """
         begun = time.monotonic()
-        context = StepContext(
-            source=self.source,
-            settings=self.settings,
-            spark=self.spark,
-            ledger=self.ledger,
-            run_id=f"soak_{uuid.uuid4().hex[:8]}",
-            run_started=datetime.now(UTC),
-            until=until,
-        )
+        context = self.context(until)
         for step in STEPS:
             outcome = execute(step, context)
             if outcome.status != "succeeded":
@@ -77,6 +69,18 @@ class Product:
         if cut is None:
             raise RunFailed(f"{self.source.name}: expected a published cut after publish")
         return cut
+
+    def context(self, until: datetime | None = None) -> StepContext:
+        """A new run of the source."""
+        return StepContext(
+            source=self.source,
+            settings=self.settings,
+            spark=self.spark,
+            ledger=self.ledger,
+            run_id=f"soak_{uuid.uuid4().hex[:8]}",
+            run_started=datetime.now(UTC),
+            until=until,
+        )
 
     def balance(self, cut: CutRow, database: str, schema: str | None) -> Decimal | None:
         """The sum of all accounts in a cut; None before they are in it."""

@@ -139,7 +139,7 @@ def test_a_truncate_heals_every_key_and_the_cut_counts_what_is_held(
     )
     outcome = source.finish()
     assert "2 keys are held by quarantined events" in outcome["apply"].message
-    states = list_tables(runs.ledger, runs.source.name, None)
+    states = list_tables(runs.ledger, runs.source.name, runs.source.connector, None)
     assert [(s.silver.partition("__")[2], s.held_keys) for s in states] == [
         ("orders", 1),
         ("others", 1),

@@ -75,7 +75,7 @@ def test_a_run_is_judged_recorded_and_reported(
     summary = summarise_validation(context.ledger, "qone", None)
     assert (summary.verdict, summary.verdicts) == (Verdict.PASSED, {silver: "passed"})
     assert summary.conservation["landed"] > 0
-    (state,) = list_tables(context.ledger, "qone", None)
+    (state,) = list_tables(context.ledger, "qone", context.source.connector, None)
     assert (state.silver, state.state, state.cut_id) == (silver, "live", summary.cut_id)
 
     whole = replace(context, run_id="full__qone", full=True)

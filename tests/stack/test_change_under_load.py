@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 
 import pytest
@@ -21,9 +21,12 @@ from infra.demo.compare import compare_source
 from infra.sources import SAMPLE_SOURCES, Database
 from lakehouse.config import Settings, SourceConfig
 from lakehouse.config.sections import SchemaChangesConfig
+from lakehouse.inspection.addresses import CONNECT, DATABASE
 from lakehouse.names import silver_namespace
 from lakehouse.plan.records import SCHEMA_VERSIONS
 from lakehouse.quality.decisions import Decision, decide
+from lakehouse.quality.summary import NEEDS_SNAPSHOT, list_tables
+from lakehouse.signalling.resnapshot import read_stale_again
 from tests.soak.product import Product
 from tests.stack.conftest import Stack
 from tests.stack.messages import Message
@@ -137,12 +140,20 @@ class Load:
         rows = decide(known, source.connector, source.schema_changes, decision)
         ledger.append(SCHEMA_VERSIONS, rows)
 
-    def read_again(self, table: str, rows: int) -> None:
-        """An incremental snapshot of a table, until all of it is in Kafka."""
-        asked = {"type": "incremental", "data-collections": [f"{self.schema}.{table}"]}
-        signal = f"VALUES ('load', 'execute-snapshot', '{json.dumps(asked)}')"
-        self.stack.run(self.name, f"INSERT INTO debezium_signal {signal}")
-        self.await_messages(table, lambda some: sum(each.op == "r" for each in some) >= rows)
+    def states(self) -> dict[str, str]:
+        """What `lakehouse tables` says of each table."""
+        ledger, source = self.product.ledger, self.source
+        found = list_tables(ledger, source.name, source.connector, None)
+        return {state.identity.rpartition(".")[2]: state.state for state in found}
+
+    def read_again(self, tables: Iterable[str], rows: int) -> None:
+        """What the run that published does about tables that need it, until all is in Kafka."""
+        told = read_stale_again(self.product.context())
+        assert [text for text in told if "sent to" not in text] == []
+        again = read_stale_again(self.product.context())
+        assert [text for text in again if "is already in" not in text] == []
+        for table in tables:
+            self.await_messages(table, lambda some: sum(m.op == "r" for m in some) >= rows)
 
 
 def open_load(spark, settings: Settings, stack: Stack, name: str) -> Load:
@@ -150,7 +161,7 @@ def open_load(spark, settings: Settings, stack: Stack, name: str) -> Load:
         stack.source(name),
         f"{name}_load",
         r"\w+\.load_\w+",
-        schema_changes=BREAKING[name].policy,
+        schema_changes=BREAKING[name].policy.model_copy(update={"resnapshot": True}),
     )
     return Load(stack, name, Product(spark, settings, source))
 
@@ -159,8 +170,13 @@ def open_load(spark, settings: Settings, stack: Stack, name: str) -> Load:
 def test_no_row_behind_a_breaking_change_is_applied_and_none_is_lost(
     spark, settings: Settings, stack: Stack, monkeypatch: pytest.MonkeyPatch, name: str
 ):
-    monkeypatch.setenv("LAKEHOUSE_KAFKA", json.dumps({"bootstrap.servers": stack.state.kafka}))
     load, database = open_load(spark, settings, stack, name), stack.database(name)
+    for variable, value in {
+        "LAKEHOUSE_KAFKA": json.dumps({"bootstrap.servers": stack.state.kafka}),
+        CONNECT: stack.state.connect,
+        DATABASE: json.dumps(asdict(database)),
+    }.items():
+        monkeypatch.setenv(variable, value)
     breaking = BREAKING[name]
     barrier = stack.barrier(name)
     run_sql(database, *(CREATE.format(table) for table in TABLES))
@@ -187,10 +203,12 @@ def test_no_row_behind_a_breaking_change_is_applied_and_none_is_lost(
         for table in first:
             assert len(load.ids(table)) > seen
         rows = stop()
-    load.read_again(ROUNDED, rows)
+    assert load.states() == {**dict.fromkeys(first, NEEDS_SNAPSHOT), FREE: "live"}
+    load.read_again(first, rows)
     barrier.pass_one()
     cut = load.product.run()
     compared = compare_source(load.source, database, load.product.ledger.catalog, cut, only=TABLES)
     assert [(row.table, row.silver_rows, row.examples) for row in compared] == [
         (f"{load.schema}.{table}", rows, ()) for table in sorted(TABLES)
     ]
+    assert load.states() == dict.fromkeys(TABLES, "live")

@@ -29,7 +29,7 @@ def register(app: typer.Typer) -> None:
 def _tables(source: Source, cut: Cut = None, *, as_json: AsJson = False) -> None:
     settings = Settings.from_environment()
     config, ledger = load_source(source, settings), open_ledger(settings, source)
-    states = list_tables(ledger, source, cut)
+    states = list_tables(ledger, source, config.connector, cut)
     recorded = ledger.schema_versions(source)
     losses = column_losses(recorded, config)
     catalog = without_password(settings.catalog_uri)

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from lakehouse.names import RETIRED, TableIdentity
 from lakehouse.plan.progress import Progress, lowest
 from lakehouse.plan.records import CutRow
+from lakehouse.plan.stale import StaleColumns, parsed
 from lakehouse.plan.tables import Place
 
 
@@ -110,6 +111,8 @@ class StagedCut:
         topics: `topic/partition` → metric of the suite `bronze` → its count, as the batch tells it.
         replaced: Iceberg table → the snapshot of `main` whose place the staged one takes, where
             the staged one was not made from it.
+        stale: Silver table → columns in which its older rows may differ from the source; the
+            tables that the batch looked at.
     """
 
     branch: str
@@ -129,6 +132,7 @@ class StagedCut:
     marks: Mapping[str, int] = field(default_factory=dict)
     topics: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     replaced: Mapping[str, int] = field(default_factory=dict)
+    stale: Mapping[str, StaleColumns] = field(default_factory=dict)
 
     def to_detail(self) -> dict[str, object]:
         """The cut as the JSON object that `quality.runs.detail` holds."""
@@ -151,6 +155,7 @@ class StagedCut:
         kept["identities"] = {
             n: tuple(members) for n, members in values.get("identities", {}).items()
         }
+        kept["stale"] = parsed(values.get("stale", {}))
         return StagedCut(**kept)
 
 

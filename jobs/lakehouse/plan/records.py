@@ -80,6 +80,8 @@ class CutRow:
         epochs: JSON: where each new log of the source begins, and the GTIDs before it.
         replaced: JSON: Iceberg table → the snapshot of its `main` whose place its snapshot in the
             cut takes, whatever their histories; of rebuilt tables alone.
+        stale: JSON: silver table → column → {"why", "since"}: older rows may differ in it from
+            the source, which sent no event of them; see `lakehouse.plan.stale`.
     """
 
     source: str
@@ -100,6 +102,7 @@ class CutRow:
     held: str = ""
     epochs: str = ""
     replaced: str = ""
+    stale: str = ""
 
 
 @dataclass(frozen=True, slots=True)

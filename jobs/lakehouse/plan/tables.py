@@ -86,6 +86,20 @@ class SweepRule:
 
 
 @dataclass(frozen=True, slots=True)
+class Rewritten:
+    """A column that the source changed in rows of which it sends no event.
+
+    Attributes:
+        why: For a person.
+        fingerprint: The schema version that shows the change; 0 for the first one that has the
+            column.
+    """
+
+    why: str
+    fingerprint: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class TablePlan:
     """What apply does with one table.
 
@@ -114,6 +128,7 @@ class TablePlan:
         becomes_soft: Whether silver has the table, and no deleted row stayed in it before.
         history: Whether each version of a row is kept too.
         notes: What a person should know of its options.
+        stale: Columns that the source changed in rows of which it sent no event.
         sweep: What a source snapshot may remove.
         held: How many of its keys wait for a quarantined event before the batch.
         base: The ref of its tables that the batch builds on.
@@ -142,6 +157,7 @@ class TablePlan:
     becomes_soft: bool = False
     history: bool = False
     notes: tuple[str, ...] = ()
+    stale: Mapping[str, Rewritten] = field(default_factory=dict)
     sweep: SweepRule = field(default_factory=SweepRule)
     held: int = 0
     base: str = MAIN

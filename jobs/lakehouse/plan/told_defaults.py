@@ -1,8 +1,8 @@
 """Defaults that only a statement tells: what rows older than an added column have in it.
 
 In: the plan of a table's batch, the columns that its statements added. Out: the plan with the
-constants of the statements, and a note for every other default: the source sends no event for these
-rows (`design.md` §4).
+constants of the statements, and with every other column as stale: the source sends no event for
+these rows (`design.md` §4).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from decimal import Context, Decimal
 
 from lakehouse.plan.added_columns import AddedColumn, added_columns
 from lakehouse.plan.records import WITHHELD
-from lakehouse.plan.tables import TablePlan
+from lakehouse.plan.tables import Rewritten, TablePlan
 from lakehouse.plan.types import Column, Kind, ValueType
 
 # The longest decimal of a database that sends statements has 65 digits.
@@ -24,6 +24,10 @@ _DIGITS = Context(prec=100)
 _SPELT = "io.debezium.data."
 _LONGEST = 2**63
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_HIDDEN = (
+    "it was added by a statement that is withheld, since the table has masked columns: a default "
+    "that only the statement tells is not known; if there is one, older rows are NULL here"
+)
 
 
 def columns_since(plan: TablePlan) -> dict[str, Column]:
@@ -48,7 +52,7 @@ def with_told_defaults(
     added = columns_since(plan)
     told = (column for ddl, table in statements for column in added_columns(ddl, dialect, table))
     newest = {column.name.lower(): column for column in told}
-    defaults, notes = dict(plan.defaults), list(plan.notes)
+    defaults, stale = dict(plan.defaults), dict(plan.stale)
     for name, column in added.items():
         statement = newest.get(name)
         if statement is None or column.type.is_masked:
@@ -60,12 +64,12 @@ def with_told_defaults(
             # What the events' schema has was set later, or stands for an expression.
             defaults.pop(name, None)
         if name not in defaults and (statement.default or statement.required):
-            notes.append(_unknown(statement))
+            stale[column.name] = Rewritten(_unknown(statement))
     if any(ddl == WITHHELD for ddl, _ in statements):
         hidden = {name: c for name, c in added.items() if not c.type.is_masked}
         unknown = [c.name for name, c in hidden.items() if name not in {*newest, *defaults}]
-        notes += [_hidden(unknown)] if unknown else []
-    return replace(plan, defaults=defaults, notes=tuple(notes))
+        stale |= dict.fromkeys(unknown, Rewritten(_HIDDEN))
+    return replace(plan, defaults=defaults, stale=stale)
 
 
 def _token(statement: AddedColumn, column: Column, *, sent: bool) -> str | None:
@@ -84,16 +88,8 @@ def _token(statement: AddedColumn, column: Column, *, sent: bool) -> str | None:
 def _unknown(column: AddedColumn) -> str:
     what = f"the default {column.default}" if column.default else "NOT NULL and without a default"
     return (
-        f"column {column.name!r} was added with {what}, which the source gave to its older rows "
-        "without an event: they are NULL here; read the table again with an incremental snapshot"
-    )
-
-
-def _hidden(names: Sequence[str]) -> str:
-    return (
-        f"columns {', '.join(map(repr, names))} were added by statements that are withheld, since "
-        "the table has masked columns: a default that only they tell is not known; if there is "
-        "one, older rows are NULL here: read the table again with an incremental snapshot"
+        f"it was added with {what}, which the source gave to its older rows "
+        "without an event: they are NULL here"
     )
 
 

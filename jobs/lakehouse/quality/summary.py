@@ -7,11 +7,12 @@ In: rows of `quality.runs`, `results`, `cuts` and `schema_versions`. Out: values
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Container, Iterable
 from dataclasses import dataclass, replace
 
 from lakehouse.errors import StepFailed
-from lakehouse.names import RETIRED, TableIdentity
+from lakehouse.names import RETIRED, TableIdentity, format_table
 from lakehouse.plan.handover import excluded_of, held_of, identities_of
 from lakehouse.plan.progress import Progress
 from lakehouse.plan.records import (
@@ -28,6 +29,7 @@ from lakehouse.plan.records import (
     SchemaVersionRow,
 )
 from lakehouse.plan.replay import open_rows
+from lakehouse.plan.stale import stale_of, told
 from lakehouse.quality.report import Report
 from lakehouse.quality.run_report import SUCCEEDED, run_report, steps_of
 from lakehouse.spark.ledger import Ledger
@@ -35,6 +37,8 @@ from lakehouse.spark.ledger import Ledger
 # A run has five steps, and a row for each try of one.
 _RECENT_ROWS = 200
 _QUARANTINE_ROWS = 20_000
+# A state of a table whose older rows may differ from the source.
+NEEDS_SNAPSHOT = "needs snapshot"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +47,9 @@ class TableState:
 
     Attributes:
         identity: Parts of the source table's name, joined by dots.
-        state: `live` or `held`.
+        state: `live`, `needs snapshot`, `held` or `retired`.
+        reason: Why it is held, or which columns of older rows may differ from the source, and the
+            command that reads them again.
         cut_id: The newest cut whose rows the table has.
         snapshot_id: None before the table's first cut.
         held_keys: How many of its keys wait for a quarantined event.
@@ -128,8 +134,16 @@ def open_quarantine(
     return tuple(open_rows(rows, applied).values()), len(rows) < _QUARANTINE_ROWS
 
 
-def list_tables(ledger: Ledger, source: str, cut_id: str | None) -> tuple[TableState, ...]:
+def list_tables(
+    ledger: Ledger, source: str, connector: str, cut_id: str | None
+) -> tuple[TableState, ...]:
     """The silver tables of a published cut, and those that it leaves behind.
+
+    Args:
+        ledger: The control tables.
+        source: The source.
+        connector: Its connector.
+        cut_id: The cut; None for the newest.
 
     Raises:
         StepFailed: The source has no such cut.
@@ -142,24 +156,28 @@ def list_tables(ledger: Ledger, source: str, cut_id: str | None) -> tuple[TableS
             f"Source {source!r}: cut {cut_id or 'newest'!r} is not published: expected one of its "
             f"cuts, the newest is {newest}; do `lakehouse run --source {source}`"
         )
-    return table_states(cut, ledger.schema_versions(source))
+    return table_states(cut, connector, ledger.schema_versions(source))
 
 
-def table_states(cut: CutRow, versions: Iterable[SchemaVersionRow]) -> tuple[TableState, ...]:
+def table_states(
+    cut: CutRow, connector: str, versions: Iterable[SchemaVersionRow]
+) -> tuple[TableState, ...]:
     """The silver tables of a published cut, and those that it leaves behind.
 
     Args:
         cut: The cut.
+        connector: Of its source.
         versions: The recorded schema versions of the source.
     """
     behind, identities = excluded_of(cut), _identities(cut, versions)
     names, held = sorted({*identities_of(cut), *behind}), held_of(cut)
+    unread = _unread(cut, connector)
     return tuple(
         TableState(
             identity=identities.get(name, ""),
             silver=name,
-            state=_state(name, behind),
-            reason=behind[name].reason if name in behind else "",
+            state=_state(name, behind, unread),
+            reason=behind[name].reason if name in behind else unread.get(name, ""),
             cut_id=behind[name].cut if name in behind else cut.cut_id,
             snapshot_id=cut.tables.get(name),
             held_keys=held.get(name, 0),
@@ -168,10 +186,24 @@ def table_states(cut: CutRow, versions: Iterable[SchemaVersionRow]) -> tuple[Tab
     )
 
 
-def _state(name: str, behind: Container[str]) -> str:
+def _state(name: str, behind: Container[str], unread: Container[str]) -> str:
     if RETIRED.search(name):
         return "retired"
-    return "held" if name in behind else "live"
+    if name in behind:
+        return "held"
+    return NEEDS_SNAPSHOT if name in unread else "live"
+
+
+def _unread(cut: CutRow, connector: str) -> dict[str, str]:
+    """Silver table → which of its columns wait for a snapshot, and the command."""
+    known = identities_of(cut)
+    tables = {name: format_table(TableIdentity.of(known[name]), connector) for name in known}
+    return {
+        name: f"{told(marks)}: `lakehouse signal --source {cut.source} snapshot --table "
+        f"{shlex.quote(tables[name])}`"
+        for name, marks in stale_of(cut).items()
+        if name in tables
+    }
 
 
 def _is_told(row: RunRow) -> bool:

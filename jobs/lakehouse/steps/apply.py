@@ -33,6 +33,7 @@ from lakehouse.steps.reapply import reapply
 from lakehouse.steps.rebuild import rebuild
 from lakehouse.steps.removing import remove
 from lakehouse.steps.staging import highs, stage_all
+from lakehouse.steps.staleness import stale_columns
 
 
 def run(context: StepContext) -> StepOutcome:
@@ -72,7 +73,8 @@ def _apply(work: Applying, plans: list[TablePlan], names: TableNames) -> StepOut
     staged = stage_all(work, [plan for plan in plans if plan.versions])
     found = quarantine(work.context, work.batch, staged, plans)
     laws = balance(outcomes(work.batch, work.context.source, plans, staged, found, _pending(work)))
-    cut = staged_cut(work, plans, names, staged, highs(work))
+    stale = stale_columns(work, plans, staged)
+    cut = staged_cut(work, plans, names, staged, highs(work), stale)
     detail = cast("Mapping[str, Json]", cut.to_detail())
     counts = cast("Mapping[str, Json]", to_json_counts(laws))
     return StepOutcome(_sentence(work, plans, staged, laws), counts, detail, batch_id=work.cut_id)

@@ -22,6 +22,7 @@ from lakehouse.plan.handover import (
 from lakehouse.plan.progress import Progress, replaced
 from lakehouse.plan.rebuilding import Ground
 from lakehouse.plan.records import CutRow
+from lakehouse.plan.stale import StaleColumns, stale_of, told
 from lakehouse.plan.table_names import TableNames
 from lakehouse.plan.tables import TablePlan
 from lakehouse.spark import silver
@@ -98,6 +99,7 @@ def staged_cut(
     names: TableNames,
     staged: Mapping[str, Staged],
     progress: tuple[Progress, str],
+    stale: Mapping[str, StaleColumns],
 ) -> StagedCut:
     """What `publish` needs of an apply.
 
@@ -107,6 +109,7 @@ def staged_cut(
         names: What silver's tables are called, and will be.
         staged: What was staged, by silver table.
         progress: The progress with the batch, and its highest position.
+        stale: Silver table → columns of older rows that may differ from the source.
     """
     done = {plan.silver for plan in plans}
     behind = {name: left for name, left in excluded_of(work.cut).items() if name not in done}
@@ -123,7 +126,7 @@ def staged_cut(
             staged_table(plan, staged[plan.silver]) for plan in plans if plan.silver in staged
         ),
         excluded={**behind, **held},
-        findings=_findings(work, plans, staged),
+        findings=(*_findings(work, plans, staged), *_needs_snapshot(work, stale)),
         renames={
             plan.silver: Renaming(
                 tuple((r.was, r.name) for r in plan.renames),
@@ -141,6 +144,17 @@ def staged_cut(
         epochs=epochs_to_json(work.batch.epochs),
         topics=topic_metrics(work.batch.all_groups, work.batch.landed),
         marks=transaction_metrics(work.batch.transactions.counts, work.batch.all_groups),
+        stale=stale,
+    )
+
+
+def _needs_snapshot(work: Applying, stale: Mapping[str, StaleColumns]) -> tuple[str, ...]:
+    """One sentence for each table that got its mark in this batch, or another column's."""
+    known = stale_of(work.cut)
+    return tuple(
+        f"{silver} needs a snapshot: {told(columns)}"
+        for silver, columns in stale.items()
+        if not columns.keys() <= known.get(silver, {}).keys()
     )
 
 

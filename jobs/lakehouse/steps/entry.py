@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import sys
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TypeAlias
 
 from lakehouse.config import Settings, SourceConfig, mask_secret
 from lakehouse.errors import LakehouseError
@@ -22,11 +23,16 @@ from lakehouse.steps.context import StepContext, StepOutcome
 from lakehouse.steps.lifeline import die_with_launcher
 from lakehouse.steps.runner import execute
 
+AfterPublish: TypeAlias = Callable[[StepContext], Iterable[str]]
 # What a backfill does once more, when all that is new is published.
 _AGAIN: tuple[Step, ...] = ("apply", "validate", "publish")
 
 
-def main(steps: Sequence[Step], arguments: Sequence[str] | None = None) -> int:
+def main(
+    steps: Sequence[Step],
+    arguments: Sequence[str] | None = None,
+    after_publish: AfterPublish | None = None,
+) -> int:
     """Run steps of one source in this Spark application, in order, until one fails.
 
     A backfill goes through the steps twice: like any run it lands and publishes what is new; then
@@ -35,6 +41,7 @@ def main(steps: Sequence[Step], arguments: Sequence[str] | None = None) -> int:
     Args:
         steps: The steps that this application has.
         arguments: The command line without the program; None means this process's.
+        after_publish: Done once a step `publish` has succeeded; gives what to print.
 
     Returns:
         The exit code: the worst step's, or landing's alone with `--land-decides`.
@@ -53,6 +60,9 @@ def main(steps: Sequence[Step], arguments: Sequence[str] | None = None) -> int:
     if asked and "publish" in steps and outcomes[-1].status == "succeeded":
         again = replace(context, backfill=asked, lone_step=False)
         outcomes += _through(_AGAIN, again)
+    if after_publish and "publish" in steps and outcomes[-1].status == "succeeded":
+        for line in after_publish(context):
+            print(line, flush=True)
     codes = [outcome.exit_code for outcome in outcomes]
     return codes[0] if options.land_decides else max(codes)
 

@@ -32,10 +32,11 @@ from lakehouse.plan.replay import open_rows
 from lakehouse.plan.schema import RENAMING, TOLERANT
 from lakehouse.plan.sweeps import sweep_rule
 from lakehouse.plan.table_names import TableNames, table_names
-from lakehouse.plan.tables import SweepRule, TablePlan
+from lakehouse.plan.tables import Rewritten, SweepRule, TablePlan
 from lakehouse.plan.told_defaults import columns_since, with_told_defaults
 from lakehouse.quality.column_lives import Follows
 from lakehouse.quality.dropped_columns import NOTHING, Dropped, dropped_columns
+from lakehouse.quality.rewritten_columns import Rewriting, rewritings
 from lakehouse.quality.statements import additions, renames
 from lakehouse.quality.versions import holds, keeping
 from lakehouse.spark import silver
@@ -56,6 +57,7 @@ class _Known:
         progress: Its progress.
         additions: Table of today and incarnation → statements that may add columns, with its name.
         dropped: The same → the columns that leave silver.
+        rewritings: Table of today → fingerprint → what that version changed in older rows.
     """
 
     columns: Mapping[tuple[Parts, int], tuple[Rename, ...]]
@@ -65,6 +67,7 @@ class _Known:
     progress: Progress
     additions: Mapping[tuple[Parts, int], tuple[tuple[str, str], ...]]
     dropped: Mapping[tuple[Parts, int], Dropped]
+    rewritings: Mapping[TableIdentity, Mapping[int, Rewriting]]
 
 
 def table_plans(
@@ -86,6 +89,7 @@ def table_plans(
         Progress.from_json(work.cut.offsets if work.cut else ""),
         additions(recorded, source.connector, lives),
         dropped_columns(recorded, source, lives),
+        rewritings(recorded, source.connector, lives),
     )
     groups = _with_renamed(work, published, {*known.columns, *known.dropped})
     names = table_names(
@@ -137,6 +141,7 @@ def _plan(
     if columns_since(plan):
         told = known.additions.get(_life(identity, source.connector), ())
         plan = with_told_defaults(plan, told, work.connector.ddl_dialect)
+    plan = _with_rewritings(plan, known.rewritings.get(identity, {}))
     if not mine and not plan.renames and not plan.dropped:
         return None
     former = {*(rename.was.lower() for rename in renamed), *dropped.names}
@@ -150,6 +155,18 @@ def _plan(
     plan = replace(plan, notes=(*plan.notes, *mixed, *missed))
     sweep = _sweep(work, plan) if plan.read_again else plan.sweep
     return replace(plan, sweep=sweep, held=ground.held, base=ground.base)
+
+
+def _with_rewritings(plan: TablePlan, known: Mapping[int, Rewriting]) -> TablePlan:
+    """The plan with the columns whose older values a version changed that begins in the batch."""
+    found = {
+        version.stored_name(name): Rewritten(why, version.fingerprint)
+        for version in plan.versions
+        for rewriting in [known.get(version.fingerprint)]
+        if rewriting and version.first.get(rewriting.first[:2]) == rewriting.first[2]
+        for name, why in rewriting.columns.items()
+    }
+    return replace(plan, stale={**plan.stale, **found})
 
 
 def _ground(work: Applying, known: _Known, identifier: str) -> Ground:

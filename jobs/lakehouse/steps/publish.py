@@ -25,6 +25,7 @@ from lakehouse.plan.handover import (
 )
 from lakehouse.plan.progress import Progress, replaced
 from lakehouse.plan.records import CUTS, CutRow
+from lakehouse.plan.stale import stale_after
 from lakehouse.plan.tables import ENDINGS
 from lakehouse.spark import metadata
 from lakehouse.spark.leases import Leases
@@ -186,6 +187,7 @@ def _cut_row(
         held=json.dumps(held),
         epochs=staged.epochs,
         replaced=_replaced(staged),
+        stale=stale_after(base, staged.stale, [t.silver for t in staged.tables], moved),
     )
 
 

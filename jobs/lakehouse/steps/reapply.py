@@ -115,7 +115,7 @@ def _reapply(work: Applying, rows: Mapping[Place, QuarantineRow]) -> StepOutcome
     found, names = table_plans(work, recorded)
     plans = [_from_the_start(plan) for plan in found if _may_replay(work, plan)]
     staged = stage_all(work, plans)
-    cut = staged_cut(work, plans, names, staged, highs(work))
+    cut = staged_cut(work, plans, names, staged, highs(work), {})
     if cut.moves:
         raise StepFailed(
             f"Source {source.name!r}: {cut.moves[0][0]} gets another name with the next run: "

@@ -26,7 +26,7 @@ def source_page(records: SourceRecords) -> SourcePage:
         records: Its rows; of one run at least.
     """
     runs = facts_of(records)
-    states = table_states(records.cut, records.versions) if records.cut else ()
+    states = table_states(records.cut, records.connector, records.versions) if records.cut else ()
     tables = tuple(_table(state, runs) for state in states)
     held = held_tables(records, states, runs)
     rules, always = rule_lines(runs)
@@ -98,6 +98,7 @@ def _table(state: TableState, runs: Sequence[RunFacts]) -> TableLine:
         silver=silver,
         identity=state.identity,
         state=state.state,
+        reason=state.reason,
         cut_id=state.cut_id,
         held_keys=state.held_keys,
         rows=next((rows for rows in reversed(trend) if rows is not None), None),

@@ -27,7 +27,8 @@ class TableLine:
     """A silver table.
 
     Attributes:
-        state: `live`, `held` or `retired`.
+        state: `live`, `needs snapshot`, `held` or `retired`.
+        reason: Why it is not live.
         rows: Live rows in the newest run that staged it; None where none of those shown did.
         changes: Rows that the newest run changed or deleted.
         trend: Its rows, run by run.
@@ -37,6 +38,7 @@ class TableLine:
     silver: str
     identity: str
     state: str
+    reason: str
     cut_id: str
     held_keys: int
     rows: int | None
