@@ -70,7 +70,9 @@ def test_columns_that_swap_or_come_again_keep_their_values(spark, settings, tmp_
     shown = spark.table(full_name(f"silver_{name}.public__orders"))
     assert set(shown.columns) == {*COLUMNS, "_cdc"}
     assert runs.rows("orders", *COLUMNS) == EXPECTED
-    assert any("column 'made': it was added" in found for found in outcomes["apply"].detail["findings"])
+    assert any(
+        "column 'made': it was added" in found for found in outcomes["apply"].detail["findings"]
+    )
 
 
 class Silent(MySql):
