@@ -1,7 +1,7 @@
 """A batch: the bronze messages between two cuts, parsed once, and how far they may be applied.
 
-In: a source, the newest cut, the landed offsets. Out: a `Batch` with cached envelopes, their
-profile and schemas, and the ends that keep transactions whole. `check` and `apply` share it.
+In: what is landed and not applied, parsed. Out: a `Batch` with cached envelopes, their profile and
+schemas, and the ends that keep transactions whole.
 """
 
 from __future__ import annotations
@@ -22,13 +22,11 @@ from lakehouse.plan.groups import Group
 from lakehouse.plan.offsets import LandedOffsets
 from lakehouse.plan.progress import Progress, limited, messages_between
 from lakehouse.plan.tables import TopicPartition
-from lakehouse.spark.envelopes import parse, read_slice
 from lakehouse.spark.incarnations import with_incarnations
 from lakehouse.spark.key_changes import together
-from lakehouse.spark.new_logs import follow_logs
+from lakehouse.spark.parsed import Parsed, read_slice_parsed
 from lakehouse.spark.profile import Schemas, load_schemas, profile
 from lakehouse.spark.redelivery import mark, place, suspect
-from lakehouse.spark.session import tune
 from lakehouse.spark.since import Since, earlier, earlier_of_same_keys
 from lakehouse.spark.sql import all_of, in_partition
 from lakehouse.spark.tombstones import EMPTY_MESSAGE, without_tombstones
@@ -75,18 +73,19 @@ def open_batch(
     spark: SparkSession,
     source: SourceConfig,
     connector: Connector,
-    since: Since,
-    landed: LandedOffsets,
+    parsed: Parsed,
     until: datetime | None,
 ) -> Batch:
-    """Parse what is landed and not applied, once.
+    """How far what is landed and not applied may be applied.
 
-    A local checkpoint keeps the rows and cuts the plan short, unlike a cache: each later query
-    would analyse the whole parsing again.
+    Args:
+        spark: The session.
+        source: The source.
+        connector: Its position fields.
+        parsed: What is landed and not applied.
+        until: End of the data interval; None for whatever is there.
     """
-    messages, envelopes = _read(spark, source, connector, since, landed)
-    named = partial(with_incarnations, connector=connector, incarnations=since.incarnations)
-    followed = follow_logs(spark, source, since, landed, envelopes, named)
+    messages, followed, landed = parsed.messages, parsed.followed, parsed.landed
     since = followed.since
     placed, groups = _complete(spark, source, connector, followed.envelopes, since)
     clock = _stream_time(messages, until)
@@ -132,7 +131,7 @@ def open_until(
         since: Where it begins, and the logs that the cut knows.
         end: The offsets of the cut, which keep transactions whole.
     """
-    messages, envelopes = _read(spark, source, connector, since, end)
+    messages, envelopes = read_slice_parsed(spark, source, since, end)
     named = with_incarnations(envelopes, connector, since.incarnations)
     placed, groups = _complete(spark, source, connector, named, since)
     size = messages_between(since.progress, end)
@@ -169,20 +168,6 @@ def whole_batch(
         size=size,
         epochs=since.epochs,
     )
-
-
-def _read(
-    spark: SparkSession,
-    source: SourceConfig,
-    connector: Connector,
-    since: Since,
-    end: LandedOffsets,
-) -> tuple[DataFrame, DataFrame]:
-    """Bronze rows, and the same parsed."""
-    tune(spark, messages_between(since.progress, end))
-    messages = read_slice(spark, source, since.progress, end)
-    envelopes = parse(messages, source, connector, sorted(end.topics), since.epochs)
-    return messages, envelopes.localCheckpoint(eager=False)
 
 
 def _complete(

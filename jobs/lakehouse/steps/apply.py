@@ -64,7 +64,8 @@ def run(context: StepContext) -> StepOutcome:
         lives = incarnations(recorded, connector.name)
         since = since_cut(context.spark, context.source, cut, lives)
         context = replace(context, source=as_renamed(context.source, recorded))
-        batch = open_batch(context.spark, context.source, connector, since, landed, context.until)
+        parsed = context.parsed.read(context.spark, context.source, since, landed)
+        batch = open_batch(context.spark, context.source, connector, parsed, context.until)
         work = Applying(context, connector, token, check, cut, since, batch)
         return _apply(work, *table_plans(work, recorded))
 

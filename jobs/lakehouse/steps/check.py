@@ -14,7 +14,6 @@ from lakehouse.names import TableIdentity
 from lakehouse.plan.batch import table_groups
 from lakehouse.plan.handover import published_names
 from lakehouse.plan.incarnations import Incarnations
-from lakehouse.plan.progress import messages_between
 from lakehouse.plan.records import HOLD, RESULTS, SCHEMA_VERSIONS, SchemaVersionRow
 from lakehouse.plan.table_names import table_names
 from lakehouse.quality.crosscheck import differences
@@ -32,11 +31,8 @@ from lakehouse.quality.version_rows import (
 )
 from lakehouse.quality.versions import Judged, batch_versions
 from lakehouse.spark.bronze import Bronze
-from lakehouse.spark.envelopes import parse, read_slice
 from lakehouse.spark.incarnations import with_incarnations
-from lakehouse.spark.new_logs import follow_logs
 from lakehouse.spark.profile import load_schemas, profile
-from lakehouse.spark.session import tune
 from lakehouse.spark.since import since_cut
 from lakehouse.steps.context import Json, StepContext, StepOutcome
 from lakehouse.steps.schema_events import Landed, read_statements
@@ -63,20 +59,17 @@ def run(context: StepContext) -> StepOutcome:
 
 
 def _read(context: StepContext) -> LandedSchemas:
-    """Parse the batch once; the cache is left for `apply`, whose plan is the same."""
+    """Parse the batch; `apply` takes what is parsed."""
     source, spark = context.source, context.spark
     connector = CONNECTORS[source.connector]
     cut = context.ledger.newest_cut(source.name)
     since = since_cut(spark, source, cut, Incarnations())
-    start = since.progress
     end = Bronze(source.name, context.ledger).landed(spark)
     recorded = context.ledger.schema_versions(source.name)
     if not end.topics:
         return LandedSchemas({}, {}, (), recorded)
-    tune(spark, messages_between(start, end))
-    messages = read_slice(spark, source, start, end)
-    parsed = parse(messages, source, connector, sorted(end.topics), since.epochs).persist()
-    followed = follow_logs(spark, source, since, end, parsed)
+    parsed = context.parsed.read(spark, source, since, end)
+    messages, followed = parsed.messages, parsed.followed
     envelopes, groups = followed.envelopes, profile(followed.envelopes)
     beside = Landed(groups, recorded, end, followed.since.epochs)
     statements = read_statements(context, envelopes, beside)

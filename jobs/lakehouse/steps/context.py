@@ -15,6 +15,7 @@ from lakehouse.plan.rebuilding import Rebuild
 from lakehouse.plan.reconciling.repair import Removal
 from lakehouse.plan.records import Status
 from lakehouse.spark.ledger import Ledger
+from lakehouse.spark.parsed import LastParsed
 
 Json = str | int | float | bool | None | Mapping[str, "Json"] | list["Json"] | tuple["Json", ...]
 
@@ -34,6 +35,7 @@ class StepContext:
         removals: Rows that it takes out of silver instead of applying what landed.
         rebuild: What it makes again from bronze instead of applying what landed; None for nothing.
         backfill: Of which rows it does so; None for none.
+        parsed: What a step of this process has parsed, for the next one.
     """
 
     source: SourceConfig
@@ -51,6 +53,7 @@ class StepContext:
     removals: tuple[Removal, ...] = ()
     rebuild: Rebuild | None = None
     backfill: Backfill | None = None
+    parsed: LastParsed = field(default_factory=LastParsed, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,102 @@
+"""What is landed and not applied, parsed once for the steps of one process.
+
+In: a source, the newest cut, the landed offsets. Out: its envelopes in their logs. `check` and
+`apply` need the same: what the first has found, the second takes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+
+from pyspark.sql import DataFrame, SparkSession
+
+from lakehouse.config import SourceConfig
+from lakehouse.connectors import CONNECTORS
+from lakehouse.plan.incarnations import Incarnations
+from lakehouse.plan.offsets import LandedOffsets
+from lakehouse.plan.progress import messages_between
+from lakehouse.spark.envelopes import parse, read_slice
+from lakehouse.spark.incarnations import with_incarnations
+from lakehouse.spark.new_logs import Followed, follow_logs
+from lakehouse.spark.session import tune
+from lakehouse.spark.since import Since
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """What is landed and not applied.
+
+    Attributes:
+        messages: Bronze rows.
+        envelopes: The same parsed, in the logs that were known before.
+        followed: The same in all their logs, with the names of today as far as they were known.
+        landed: How far bronze goes.
+    """
+
+    messages: DataFrame
+    envelopes: DataFrame
+    followed: Followed
+    landed: LandedOffsets
+
+
+def read_slice_parsed(
+    spark: SparkSession, source: SourceConfig, since: Since, end: LandedOffsets
+) -> tuple[DataFrame, DataFrame]:
+    """Bronze rows, and the same parsed.
+
+    A local checkpoint keeps the rows and cuts the plan short, unlike a cache: each later query
+    would analyse the whole parsing again.
+    """
+    tune(spark, messages_between(since.progress, end))
+    messages = read_slice(spark, source, since.progress, end)
+    connector = CONNECTORS[source.connector]
+    envelopes = parse(messages, source, connector, sorted(end.topics), since.epochs)
+    return messages, envelopes.localCheckpoint(eager=False)
+
+
+class LastParsed:
+    """What a process has parsed last, until another step takes it.
+
+    What it gives is what parsing again would give: it is taken only for the same source, progress
+    and landed offsets.
+    """
+
+    def __init__(self) -> None:
+        self._of: tuple[SourceConfig, Since, LandedOffsets] | None = None
+        self._parsed: Parsed | None = None
+
+    def read(
+        self, spark: SparkSession, source: SourceConfig, since: Since, landed: LandedOffsets
+    ) -> Parsed:
+        """Parse what is landed and not applied, or take what the step before has parsed.
+
+        Args:
+            spark: The session, the same for all steps.
+            source: The source.
+            since: What is known before it.
+            landed: How far bronze goes.
+        """
+        of = (source, replace(since, incarnations=Incarnations()), landed)
+        kept = self._parsed if self._of == of else None
+        named = partial(
+            with_incarnations,
+            connector=CONNECTORS[source.connector],
+            incarnations=since.incarnations,
+        )
+        # Names of today take part in how logs are found.
+        if kept is not None and not any(since.incarnations.lives()):
+            logs = replace(kept.followed.since, incarnations=since.incarnations)
+            envelopes = named(kept.followed.envelopes)
+            found = replace(kept, followed=replace(kept.followed, envelopes=envelopes, since=logs))
+        else:
+            messages, envelopes = (
+                (kept.messages, kept.envelopes)
+                if kept is not None
+                else read_slice_parsed(spark, source, since, landed)
+            )
+            followed = follow_logs(spark, source, since, landed, envelopes, named)
+            found = Parsed(messages, envelopes, followed, landed)
+        is_first = kept is None and since.incarnations == Incarnations()
+        self._of, self._parsed = (of, found) if is_first else (None, None)
+        return found
