@@ -14,12 +14,11 @@ import pyspark.sql.functions as F
 from pyiceberg.catalog import Catalog
 from pyspark.sql import DataFrame, SparkSession
 
-from lakehouse.names import quote_ident
 from lakehouse.plan.rebuilding import Difference
 from lakehouse.plan.tables import MAIN, TablePlan
 from lakehouse.spark import metadata, silver, tables
 from lakehouse.spark.comparing import contrast, row_hash
-from lakehouse.spark.removing import CAUSE
+from lakehouse.spark.removed import Removed
 from lakehouse.spark.rows import key_text
 from lakehouse.spark.sql import literal
 
@@ -126,32 +125,13 @@ def _chosen(work: Healing, side: _Side, rows: DataFrame, removed: DataFrame | No
 
 
 def _removed(work: Healing) -> DataFrame | None:
-    """Keys that a repair took out: the source has not the row, whatever it has sent.
-
-    What it sends of them later takes the mark away.
-    """
+    """Keys that a repair took out: the source has not the row, whatever it had sent before."""
     plan = work.plan
     if plan.is_bag:
         return None
-    marks = tables.at_ref(work.spark, plan.state, MAIN)
-    is_removal = f"kind = {literal(silver.DELETE_MARK)} AND cause = {literal(CAUSE)}"
-    removed = marks.where(is_removal).select("key")
-    return removed.unionByName(_marked(work)) if plan.soft else removed
-
-
-def _marked(work: Healing) -> DataFrame:
-    """Where deleted rows stay: those that are marked as deleted by no event of their own."""
-    cdc = quote_ident(silver.cdc_name(work.plan.columns))
-    there, made = (
-        tables.at_ref(work.spark, work.plan.silver, ref)
-        .where(is_side)
-        .selectExpr(f"{key_text(work.plan)} AS key", f"{cdc}.position AS at")
-        for ref, is_side in (
-            (MAIN, f"NOT ({silver.is_live(cdc)})"),
-            (work.made, silver.is_live(cdc)),
-        )
-    )
-    return there.join(made, ["key", "at"], "left_semi").select("key")
+    removed = Removed(work.spark, plan.silver, plan.key, work.made)
+    keys = removed.marks().select("key")
+    return (keys.unionByName(removed.marked()) if plan.soft else keys).localCheckpoint()
 
 
 def _replace(work: Healing, side: _Side, after: DataFrame, differing: DataFrame) -> None:

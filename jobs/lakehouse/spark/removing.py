@@ -6,7 +6,7 @@ the silver table and of its state table, as those of deletes that were sent.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -56,6 +56,64 @@ class Removing:
         return self.removal.table.silver
 
 
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A silver table and its state table on a branch that is there.
+
+    Attributes:
+        spark: A session of this table's own.
+        silver: Namespace and name of the silver table.
+        key: The columns of its key.
+        name: The branch.
+        summary: Properties of its commits.
+    """
+
+    spark: SparkSession
+    silver: str
+    key: tuple[str, ...]
+    name: str
+    summary: Mapping[str, str]
+
+    def take_out(self, marks: DataFrame) -> None:
+        """Rows go, and leave these marks.
+
+        Args:
+            marks: Delete marks, in the state table's columns.
+        """
+        state = self.silver + STATE_ENDING
+        tables.delete_on_branch(
+            self.spark, self.silver, self.name, self._where(marks), self.summary
+        )
+        older = f"kind = {literal(silver.DELETE_MARK)} AND key IN (SELECT key FROM removed_keys)"
+        tables.delete_on_branch(self.spark, state, self.name, older, self.summary)
+        tables.append_on_branch(marks.coalesce(1), state, self.name, self.summary)
+
+    def mark_deleted(self, keys: DataFrame) -> None:
+        """Rows stay where they came from, marked as deleted.
+
+        Args:
+            keys: Their `key`.
+        """
+        cdc = quote_ident(silver.cdc_of(self._rows().schema))
+        values = f"{cdc} = named_struct({_deleted(cdc)})"
+        mine = self._where(keys)
+        tables.update_on_branch(
+            self.spark, self.silver, self.name, values, self.summary, where=mine
+        )
+
+    def live_rows(self) -> int:
+        """How many rows are not marked as deleted, counted."""
+        rows = self._rows()
+        return rows.where(silver.is_live(quote_ident(silver.cdc_of(rows.schema)))).count()
+
+    def _where(self, keys: DataFrame) -> str:
+        keys.createOrReplaceTempView("removed_keys")
+        return f"{key_of(self._rows(), self.key)} IN (SELECT key FROM removed_keys)"
+
+    def _rows(self) -> DataFrame:
+        return self.spark.table(tables.full_name(self.silver, self.name))
+
+
 def remove_rows(work: Removing, *, soft: bool) -> tuple[int, int]:
     """Take the rows out, on the branch.
 
@@ -71,29 +129,15 @@ def remove_rows(work: Removing, *, soft: bool) -> tuple[int, int]:
     keys = marks.count()
     if not keys:
         return 0, 0
-    marks.createOrReplaceTempView("removed_keys")
     work.check()
     tables.create_branch(spark, work.silver, work.branch)
-    stored = spark.table(tables.full_name(work.silver))
-    mine = f"{_key_text(work, stored)} IN (SELECT key FROM removed_keys)"
+    branch = Branch(spark, work.silver, work.key, work.branch, work.summary)
     if soft:
-        cdc = quote_ident(silver.cdc_of(stored.schema))
-        as_deleted = f"{cdc} = named_struct({_deleted(cdc)})"
-        tables.update_on_branch(
-            spark, work.silver, work.branch, as_deleted, work.summary, where=mine
-        )
-        return keys, _live_rows(work)
-    tables.delete_on_branch(spark, work.silver, work.branch, mine, work.summary)
-    tables.create_branch(spark, state, work.branch)
-    older = f"kind = {literal(silver.DELETE_MARK)} AND key IN (SELECT key FROM removed_keys)"
-    tables.delete_on_branch(spark, state, work.branch, older, work.summary)
-    tables.append_on_branch(marks.coalesce(1), state, work.branch, work.summary)
-    return keys, _live_rows(work)
-
-
-def _live_rows(work: Removing) -> int:
-    rows = work.spark.table(tables.full_name(work.silver, work.branch))
-    return rows.where(silver.is_live(quote_ident(silver.cdc_of(rows.schema)))).count()
+        branch.mark_deleted(marks.select("key"))
+    else:
+        tables.create_branch(spark, state, work.branch)
+        branch.take_out(marks)
+    return keys, branch.live_rows()
 
 
 def _marks(work: Removing) -> DataFrame:
@@ -103,9 +147,9 @@ def _marks(work: Removing) -> DataFrame:
     live = stored.where(silver.is_live(cdc))
     place = f"{PLACE.format(cdc)} AS place"
     chosen = live.selectExpr(
-        *compared_columns(work.removal.table), place, f"{_key_text(work, stored)} AS row_key"
+        *compared_columns(work.removal.table), place, f"{key_of(stored, work.key)} AS row_key"
     ).mapInArrow(partial(_chosen, work.removal), _KEYS)
-    rows = live.selectExpr(f"{_key_text(work, stored)} AS key", f"{cdc} AS c")
+    rows = live.selectExpr(f"{key_of(stored, work.key)} AS key", f"{cdc} AS c")
     gone = rows.join(chosen.distinct(), rows["key"] == chosen["row_key"], "left_semi")
     newest = gone.groupBy("key").agg(F.expr("max_by(c, c.position) AS c"))
     return newest.selectExpr(
@@ -121,9 +165,15 @@ def _marks(work: Removing) -> DataFrame:
     )
 
 
-def _key_text(work: Removing, stored: DataFrame) -> str:
+def key_of(stored: DataFrame, key: Iterable[str]) -> str:
+    """SQL for text that names a row of a silver table, as the state table has it.
+
+    Args:
+        stored: The silver table.
+        key: The columns of its key.
+    """
     types = {field.name: tables.type_ddl(field.dataType) for field in stored.schema.fields}
-    return values_text({name: types[name] for name in work.key})
+    return values_text({name: types[name] for name in key})
 
 
 def _deleted(cdc: str) -> str:

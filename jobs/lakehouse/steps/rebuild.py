@@ -28,7 +28,7 @@ from lakehouse.steps.context import Json, StepContext, StepOutcome
 from lakehouse.steps.forwarding import roll_forward
 from lakehouse.steps.quarantine import quarantine
 from lakehouse.steps.reapply import laws_before
-from lakehouse.steps.rebuilding import build, catch_up
+from lakehouse.steps.rebuilding import build, catch_up, without_removed
 from lakehouse.steps.remaking import Built
 from lakehouse.steps.replacement import became, drop_branches, fates_of, replacing_cut, take
 from lakehouse.steps.undoing import reopen, take_back
@@ -73,6 +73,7 @@ def _staged(
 ) -> StepOutcome:
     newest = context.ledger.newest_cut(context.source.name) or built.cut
     built = catch_up(context, built, newest, token, check)
+    built = without_removed(context, built, newest, token, check)
     found = _compared(context, built)
     differing = {
         # Validation judges all rows: of a table that is made again every one is new.

@@ -1,12 +1,13 @@
 """The tables of a rebuild, staged on a branch that does not begin at `main`.
 
 In: the cut that they are built to, or the rebuild that is taken back. Out: a `Built` value; later
-the same with what was published meanwhile.
+the same with what was published meanwhile, and without what repairs took out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -17,11 +18,17 @@ from lakehouse.plan.progress import Progress
 from lakehouse.plan.rebuilding import Choice, Ground, Rebuild, granted, refuse_meanwhile
 from lakehouse.plan.records import CutRow
 from lakehouse.plan.replay import taken_out
+from lakehouse.spark import metadata
+from lakehouse.spark.properties import properties_of
+from lakehouse.spark.removed import Removed, keep_out
+from lakehouse.spark.session import tune
 from lakehouse.spark.since import Since
-from lakehouse.steps.applying import Rebuilt, staged_table
+from lakehouse.steps.applying import Rebuilt, commit_summary, staged_table
 from lakehouse.steps.context import StepContext
 from lakehouse.steps.remaking import Built, Part, begin, fitting, opened, plans_of, staged
 from lakehouse.steps.staging import stage_all
+
+_WORKERS = 4
 
 
 def build(context: StepContext, rebuild: Rebuild, cut: CutRow, choice: Choice) -> Built:
@@ -74,6 +81,39 @@ def catch_up(
     later = {plan.silver: staged_table(plan, part.staged[plan.silver]) for plan in plans}
     tables = {n: _both(table, later.get(n)) for n, table in built.tables.items()}
     return replace(built, tables=tables, parts=(*built.parts, part))
+
+
+def without_removed(
+    context: StepContext, built: Built, newest: CutRow, token: int, check: Callable[[], None]
+) -> Built:
+    """Rows that repairs took out of the running tables stay out; under the lease.
+
+    Raises:
+        Superseded: Another run took the lease.
+    """
+    catalog = context.ledger.catalog
+    summary = commit_summary(context, token, f"{token:08d}", newest.offsets)
+
+    def one(table: StagedTable) -> StagedTable:
+        if not table.key:
+            return table
+        session = context.spark.newSession()
+        tune(session, 2 * table.rows)
+        removed = Removed(session, table.silver, table.key, built.branch)
+        rows = keep_out(removed, summary, check, soft=properties_of(catalog, table.silver).soft)
+        if rows is None:
+            return table
+        silver_, state = (metadata.refs(catalog, name) for name in (table.silver, table.state))
+        return replace(
+            table,
+            snapshot=silver_[built.branch],
+            state_snapshot=state[built.branch],
+            rows=rows,
+        )
+
+    with ThreadPoolExecutor(_WORKERS) as pool:
+        tables = pool.map(one, built.tables.values())
+        return replace(built, tables=dict(zip(built.tables, tables, strict=True)))
 
 
 def _both(table: StagedTable, later: StagedTable | None) -> StagedTable:
