@@ -69,6 +69,8 @@ class SubmittedStep(SparkSubmitOperator):
         # Where it lands, and where it tells what waits in Kafka; all steps in one do both.
         needs_kafka = script in (None, "land", "publish")
         self.kafka_connection = source.kafka.connection if needs_kafka else None
+        # Who publishes may ask the connector to read tables again.
+        self.asks = source.schema_changes.resnapshot and script in (None, "publish")
         self.step: Step = step
         self.shown: Recorded | None = None
 
@@ -78,7 +80,8 @@ class SubmittedStep(SparkSubmitOperator):
 
     def secrets(self) -> dict[str, str]:
         """What the application gets in its environment, from Airflow connections."""
-        return kafka_variables(self.kafka_connection)
+        login = database_variables(self.source_name) if self.asks else {}
+        return kafka_variables(self.kafka_connection) | login
 
     def execute(self, context: Context) -> dict[str, object]:  # type: ignore[override]
         """Submit the application, then end as the step's row says; its numbers go to XCom."""

@@ -291,3 +291,18 @@ def test_a_row_names_where_the_version_starts() -> None:
     assert json.loads(row.identity) == ["app", "public", "orders"]
     assert [c["name"] for c in json.loads(row.columns) if not c["optional"]] == ["id"]
     assert row.recorded_at <= datetime.now(UTC)
+
+
+def test_the_values_of_an_enum_change_only_where_both_versions_name_them() -> None:
+    def state(allowed: str) -> Column:
+        return replace(column("state", "string"), semantic="Enum", allowed=allowed)
+
+    first, second = version(1, ID, state("s,m")), version(2, ID, state("s,m"), column("x", "int"))
+    other = version(3, ID, state("s,m,l"), column("x", "int"))
+    rows = recorded(*judge(first))
+    found = judge_versions((second, other), rows, EVOLVING)
+    assert [judged.kinds for judged in found] == [("add_column",), ("enum_values",)]
+    older = [
+        replace(row, columns=row.columns.replace('"allowed": "s,m"', '"x": 1')) for row in rows
+    ]
+    assert judge_versions((second,), older, EVOLVING)[0].kinds == ("add_column",)

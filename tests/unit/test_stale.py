@@ -63,6 +63,7 @@ CUT = CutRow(
     moves="[]",
 )
 MARK = Stale("why", ((TOPIC, 0, 45), (TOPIC, 1, 60)))
+OLDER = Stale("why", ((TOPIC, 0, 40), (TOPIC, 1, 60)))
 
 
 @pytest.mark.parametrize(
@@ -100,6 +101,6 @@ def test_a_cut_keeps_the_marks_of_tables_that_its_batch_did_not_look_at():
 def test_a_signal_is_asked_for_once_per_mark():
     ids = {
         signal_id("shop", "shop.orders", marks)
-        for marks in ({"a": MARK}, {"a": replace(MARK, why="told otherwise")}, {"b": MARK})
+        for marks in ({"a": MARK}, {"renamed": MARK}, {"a": MARK, "b": OLDER}, {"b": OLDER})
     }
     assert len(ids) == 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -164,3 +165,6 @@ def test_a_statement_tells_what_older_rows_have(clause, field, expected):
     default = found.defaults["a"].default if "a" in found.defaults else None
     assert (None if default is None else json.loads(default)) == expected
     assert list(found.stale) == (["a"] if "USER" in clause else [])
+    required = replace(versions[1], columns=(key, replace(added, optional=False)))
+    untold = with_told_defaults(replace(plan, versions=(versions[0], required)), [], None)
+    assert bool(untold.stale) == ("a" not in plan.defaults)

@@ -93,7 +93,8 @@ def _diff_column(old: Column, new: Column) -> list[Change]:
         changes.append(Change("nullability", new.name, "null" if new.optional else "not null"))
     if old.default != new.default:
         changes.append(Change("default", new.name, f"{old.default} → {new.default}"))
-    if old.allowed != new.allowed:
+    # Where one side has none it is unknown, or no enum: that is a change of type.
+    if old.allowed and new.allowed and old.allowed != new.allowed:
         changes.append(Change("enum_values", new.name, f"{old.allowed} → {new.allowed}"))
     return changes
 

@@ -24,6 +24,10 @@ _DIGITS = Context(prec=100)
 _SPELT = "io.debezium.data."
 _LONGEST = 2**63
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_REQUIRED = (
+    "it was added as NOT NULL, and no message tells the value that the source gave to its older "
+    "rows: they are NULL here"
+)
 _HIDDEN = (
     "it was added by a statement that is withheld, since the table has masked columns: a default "
     "that only the statement tells is not known; if there is one, older rows are NULL here"
@@ -55,7 +59,11 @@ def with_told_defaults(
     defaults, stale = dict(plan.defaults), dict(plan.stale)
     for name, column in added.items():
         statement = newest.get(name)
-        if statement is None or column.type.is_masked:
+        if column.type.is_masked:
+            continue
+        if statement is None:
+            if not column.optional and name not in defaults:
+                stale[column.name] = Rewritten(_REQUIRED)
             continue
         token = _token(statement, column, sent=name in defaults)
         if token is not None:

@@ -24,6 +24,8 @@ from lakehouse.quality.staged import Target
 
 Measured = tuple[tuple[Measurement, ...], tuple[Measurement, ...]]
 _FAILURES = (PySparkException, Py4JJavaError)
+# Classes of SQLSTATE: data exceptions, and statements that mean nothing.
+_OF_THE_RULE = ("22", "42")
 
 
 def measure_what_can_be(
@@ -74,10 +76,12 @@ def _why(session: SparkSession, rows: SilverRows, rule: OwnRule) -> Iterator[str
     query = f"SELECT sum({test}), max({hashed}) FROM {rows.target.relation} WHERE {rows.is_judged}"
     try:
         session.sql(query).collect()
-    except _FAILURES as failure:
-        found = failure.getCondition() if isinstance(failure, PySparkException) else None
+    except PySparkException as failure:
+        # Anything else says nothing of the rule.
+        if (failure.getSqlState() or "")[:2] not in _OF_THE_RULE:
+            raise
         yield (
             f"its condition cannot be computed for the table's rows "
-            f"({found or type(failure).__name__}): {rule.told}: expected values of the columns' "
-            "own types; compare like with like, or use try_cast"
+            f"({failure.getCondition()}): {rule.told}: expected values of the columns' own types; "
+            "compare like with like, or use try_cast"
         )

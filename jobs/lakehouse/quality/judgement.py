@@ -67,7 +67,12 @@ class Measurement:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One rule judged for one subject. `problem` says why a rule could not be judged."""
+    """One rule judged for one subject.
+
+    Attributes:
+        problem: Why a rule could not be judged.
+        is_broken: Whether it is a person's, and cannot be computed: it is never passed.
+    """
 
     suite: str
     subject: str
@@ -75,6 +80,7 @@ class Finding:
     success: bool
     observed: Mapping[str, int | str | None]
     problem: str = ""
+    is_broken: bool = False
 
     @property
     def verdict(self) -> Verdict:
@@ -83,7 +89,8 @@ class Finding:
             return Verdict.PASSED
         if self.problem:
             return Verdict.ERROR
-        return _MEANING[self.rule.severity]
+        meant = _MEANING[self.rule.severity]
+        return worst((meant, Verdict.WARNING)) if self.is_broken else meant
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +165,7 @@ def _finding(
     if not success:
         notes = {column: measurement.notes.get(column) for column in rule.columns}
         observed |= {f"{column}_note": note for column, note in notes.items() if note}
-    return Finding(suite.name, measurement.subject, rule, success, observed, problem)
+    return Finding(suite.name, measurement.subject, rule, success, observed, problem, is_broken)
 
 
 def _failures(

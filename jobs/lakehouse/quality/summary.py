@@ -11,6 +11,7 @@ import shlex
 from collections.abc import Container, Iterable
 from dataclasses import dataclass, replace
 
+from lakehouse.connectors import CONNECTORS
 from lakehouse.errors import StepFailed
 from lakehouse.names import RETIRED, TableIdentity, format_table
 from lakehouse.plan.handover import excluded_of, held_of, identities_of
@@ -198,9 +199,11 @@ def _unread(cut: CutRow, connector: str) -> dict[str, str]:
     """Silver table → which of its columns wait for a snapshot, and the command."""
     known = identities_of(cut)
     tables = {name: format_table(TableIdentity.of(known[name]), connector) for name in known}
+    command = f"`lakehouse signal --source {cut.source} snapshot --table {{}}`"
+    if not CONNECTORS[connector].signals:
+        command = "its connector reads no table again on demand; capture the table anew"
     return {
-        name: f"{told(marks)}: `lakehouse signal --source {cut.source} snapshot --table "
-        f"{shlex.quote(tables[name])}`"
+        name: f"{told(marks)}: {command.format(shlex.quote(tables[name]))}"
         for name, marks in stale_of(cut).items()
         if name in tables
     }

@@ -154,6 +154,7 @@ def columns_json(version: Version) -> str:
                 "doc": column.doc,
                 "wire": column.wire,
                 "source_type": column.source_type,
+                "allowed": column.allowed,
             }
             for column in version.columns
         ]
@@ -196,6 +197,8 @@ def shape_of(row: SchemaVersionRow) -> Shape:
             default=value["default"],
             semantic=value["semantic"],
             doc=value["doc"],
+            # Older rows do not have it.
+            allowed=value.get("allowed", ""),
         )
         for value in values
     )

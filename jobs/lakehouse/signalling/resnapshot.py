@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import uuid
 
+from confluent_kafka import KafkaException
+
 from lakehouse.config import Settings, SourceConfig
 from lakehouse.errors import LakehouseError
 from lakehouse.names import TableIdentity, format_table
@@ -31,6 +33,9 @@ def read_stale_again(context: StepContext) -> tuple[str, ...]:
         What was done of each table, and why something was not.
     """
     source, settings = context.source, context.settings
+    # An archive is of another time, or of another source, than the database that is there now.
+    if context.archive is not None:
+        return ()
     cut = context.ledger.newest_cut(source.name) if source.schema_changes.resnapshot else None
     if cut is None:
         return ()
@@ -53,7 +58,7 @@ def _asked(
     request = Request(Action.SNAPSHOT, (table,), person=_PERSON)
     try:
         return send(request, source, settings, None, signal_id(cut.source, name, marks)).told
-    except LakehouseError as refused:
+    except (LakehouseError, KafkaException) as refused:
         return (
             f"table {name} needs a snapshot, which could not be asked for: {refused}: once that is "
             f"mended the next run asks, or `lakehouse signal --source {source.name} snapshot`"
@@ -61,6 +66,6 @@ def _asked(
 
 
 def signal_id(source: str, table: str, marks: StaleColumns) -> str:
-    """The same for the same marks: of one id no second signal is sent."""
-    places = sorted((column, mark.since) for column, mark in marks.items())
-    return str(uuid.uuid5(uuid.NAMESPACE_URL, f"{source}/{table}/{places}"))
+    """Of one id no second signal is sent: the newest mark names it, which is the last to go."""
+    newest = max(mark.since for mark in marks.values())
+    return str(uuid.uuid5(uuid.NAMESPACE_URL, f"{source}/{table}/{newest}"))

@@ -1,4 +1,4 @@
-"""Whether a silver table has rows that are older than a place in its topic partitions."""
+"""Whether a silver table has live rows that are older than a place in its topic partitions."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pyspark.sql import SparkSession
 
 from lakehouse.names import quote_ident
 from lakehouse.plan.tables import Place
+from lakehouse.spark.silver import is_live
 from lakehouse.spark.sql import any_of, literal
 from lakehouse.spark.tables import snapshot_name
 
@@ -15,7 +16,7 @@ from lakehouse.spark.tables import snapshot_name
 def has_older_rows(
     spark: SparkSession, silver: str, snapshot: int, cdc: str, since: Sequence[Place]
 ) -> bool:
-    """Whether a row's newest event stands before the place of its topic partition.
+    """Whether a live row's newest event stands before the place of its topic partition.
 
     Args:
         spark: The session.
@@ -29,6 +30,7 @@ def has_older_rows(
         f"{mine}.topic = {literal(topic)} AND {mine}.partition = {number} AND {mine}.offset < {at}"
         for topic, number, at in since
     )
-    # The first such row ends the search.
-    query = f"SELECT 1 FROM {snapshot_name(silver, snapshot)} WHERE {older} LIMIT 1"
+    # The first such row ends the search; one that stays marked as deleted is never read again.
+    rows = snapshot_name(silver, snapshot)
+    query = f"SELECT 1 FROM {rows} WHERE {is_live(mine)} AND ({older}) LIMIT 1"
     return bool(spark.sql(query).take(1))
