@@ -133,6 +133,35 @@ def test_a_published_run_is_judged_again_as_it_was(
     assert "lakehouse validate --source qagain --full" in gone.message
 
 
+def test_a_table_that_is_refused_says_which_expectation_and_which_rows(
+    spark: SparkSession, settings: Settings, tmp_path: Path
+) -> None:
+    source, table = Postgres("qgate"), orders()
+    other = Table("parts", [column("id", "int32", optional=False)])
+    source.snapshot(table, [{"id": 1, "name": "a"}, {"id": 2, "name": "bad"}])
+    source.snapshot(other, [{"id": 1}])
+    rule = 'name = "no_bad"\ndescription = "A."\nviolated = "name = \'bad\'"\nseverity = "critical"'
+    text = f'[[tables."public.orders".rules]]\n{rule}\n'
+    context = context_of(spark, settings, "qgate", source.archive(tmp_path / "gate"))
+    toml = f'connector = "postgresql"\ntopic_prefix = "qgate"\n{text}'
+    gated = replace(context, source=parse_source(toml, "qgate"))
+
+    published = run_all(gated)["publish"]
+
+    silver = "silver_qgate.public__orders"
+    said = (
+        "no_bad: rule_no_bad = 1, rule_no_bad_note = rows with name = 'bad' (expected ≤ 0 rows), "
+        'rows {"id":2}'
+    )
+    assert published.counts["tables_refused"] == 1
+    assert published.message.startswith("cut 00000001 published: 1 tables changed, ")
+    assert published.message.endswith(f"; {silver} is refused: validation keeps it back: {said}")
+    (excluded,) = published.detail["excluded"].values()
+    assert excluded["reason"] == f"validation keeps it back: {said}"
+    states = {s.silver: s.state for s in list_tables(gated.ledger, "qgate", "postgresql", None)}
+    assert states == {silver: "held", "silver_qgate.public__parts": "live"}
+
+
 def test_a_lost_tombstone_and_a_large_message_are_told(
     spark: SparkSession, settings: Settings, tmp_path: Path
 ) -> None:

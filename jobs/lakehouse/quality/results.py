@@ -12,6 +12,8 @@ from lakehouse.quality.judgement import Finding, Verdict, verdict_of, worst
 from lakehouse.quality.samples import Samples, samples_json
 from lakehouse.quality.staged import Target
 
+_ROWS_TOLD = 3
+
 
 @dataclass(frozen=True, slots=True)
 class Try:
@@ -63,15 +65,55 @@ def table_verdicts(
     """The verdict of every staged table: its own findings, and those of its topics."""
     verdicts: dict[str, Verdict] = {}
     for target in targets:
-        places = {f"{topic}/{partition}" for topic, partition in target.start}
-        own = [finding for finding in silver if finding.subject == target.silver]
-        of_topics = [finding for finding in bronze if finding.subject in places]
+        own, of_topics = _findings_of(target, silver, bronze)
         # Topics alone do not vouch for a table that was not judged itself.
         verdict = verdict_of(own)
         verdicts[target.silver] = (
             Verdict.ERROR if verdict is Verdict.NO_DATA else worst((verdict, verdict_of(of_topics)))
         )
     return verdicts
+
+
+def blocking(
+    targets: Sequence[Target], silver: Sequence[Finding], bronze: Sequence[Finding]
+) -> dict[str, tuple[Finding, ...]]:
+    """Silver table → the findings for which its rows are not published; those with some."""
+    found = {
+        target.silver: tuple(
+            finding
+            for findings in _findings_of(target, silver, bronze)
+            for finding in findings
+            if not finding.verdict.may_publish
+        )
+        for target in targets
+    }
+    return {table: findings for table, findings in found.items() if findings}
+
+
+def refusal(findings: Sequence[Finding], samples: Samples) -> str:
+    """Which expectation keeps a table back, and rows for which it fails, for a person.
+
+    Args:
+        findings: Those that keep it back; none where nothing of it was judged.
+        samples: Rows for which expectations fail.
+    """
+    if not findings:
+        return "nothing of it was judged"
+    first, more = findings[0], len(findings) - 1
+    observed = ", ".join(f"{key} = {value}" for key, value in first.observed.items())
+    text = f"{first.rule.name}: {first.problem or observed} (expected {first.rule.expected})"
+    rows = [row.key for row in samples.get((first.subject, first.rule.name), ()) if row.key]
+    text += f", rows {', '.join(rows[:_ROWS_TOLD])}" if rows else ""
+    return text + (f", and {more} more" if more else "")
+
+
+def _findings_of(
+    target: Target, silver: Sequence[Finding], bronze: Sequence[Finding]
+) -> tuple[list[Finding], list[Finding]]:
+    """Those of a table itself, and those of its topic partitions."""
+    places = {f"{topic}/{partition}" for topic, partition in target.start}
+    own = [finding for finding in silver if finding.subject == target.silver]
+    return own, [finding for finding in bronze if finding.subject in places]
 
 
 def _problem(finding: Finding) -> Mapping[str, str]:

@@ -44,7 +44,7 @@ def run(context: StepContext) -> StepOutcome:
         StepFailed: The run staged or validated nothing.
         Superseded: Another run took the lease, or published meanwhile.
     """
-    staged, verdicts = _handed_over(context)
+    staged, verdicts, reasons = _handed_over(context)
     leases = Leases(context.ledger.catalog, context.source.name)
     announced = {row.cut_id for row in context.ledger.cuts(context.source.name)}
     if staged.cut_id in announced:
@@ -61,13 +61,14 @@ def run(context: StepContext) -> StepOutcome:
             )
         allowed, refused = _gate(staged, verdicts)
         _refuse_moved_main(context, allowed, staged.replaced)
-        cut = _cut_row(context, replace(staged, tables=allowed), refused, newest)
+        left = {t.silver: _refusal(context, staged, t, newest, reasons) for t in refused}
+        cut = _cut_row(context, replace(staged, tables=allowed), left, newest)
         check()
         context.ledger.append(CUTS, [cut])
         finish(context, cut, check)
         _settle(context, staged)
     leases.give_back(staged.token, context.run_id)
-    return _outcome(cut, staged, allowed, refused)
+    return _outcome(cut, staged, allowed, left)
 
 
 def _settle(context: StepContext, staged: StagedCut) -> None:
@@ -87,7 +88,10 @@ def _held(
     return leases.held(staged.token, context.run_id, lone_step=context.lone_step)
 
 
-def _handed_over(context: StepContext) -> tuple[StagedCut, Mapping[str, str]]:
+def _handed_over(
+    context: StepContext,
+) -> tuple[StagedCut, Mapping[str, str], Mapping[str, str]]:
+    """What apply staged, the verdicts of validate, and why tables are refused."""
     name, run_id = context.source.name, context.run_id
     applied = context.ledger.newest_run(name, "apply", run_id)
     staged = StagedCut.from_detail(applied.detail) if applied else None
@@ -106,8 +110,8 @@ def _handed_over(context: StepContext) -> tuple[StagedCut, Mapping[str, str]]:
             f"Run {run_id!r}: the staged cut {staged.cut_id} is not validated: expected a "
             f"succeeded validate after apply; do `lakehouse validate --source {name}`"
         )
-    verdicts: Mapping[str, str] = json.loads(validated.detail).get("verdicts", {})
-    return staged, verdicts
+    detail = json.loads(validated.detail)
+    return staged, detail.get("verdicts", {}), detail.get("refused", {})
 
 
 def _refuse_moved_main(
@@ -150,7 +154,7 @@ def _gate(
 def _cut_row(
     context: StepContext,
     staged: StagedCut,
-    refused: tuple[StagedTable, ...],
+    left: Mapping[str, Excluded],
     base: CutRow | None,
 ) -> CutRow:
     moved = _moved(staged)
@@ -160,7 +164,6 @@ def _cut_row(
     there = {*identities_of(base), *(table.silver for table in staged.tables)}
     names = {moved.get(name, name) for name in there}
     identities = {name: staged.identities[name] for name in sorted(names)}
-    left = {table.silver: _refusal(context, staged, table, base) for table in refused}
     held = held_after(base, staged.tables, moved)
     excluded = {
         moved.get(name, name): asdict(entry) for name, entry in {**staged.excluded, **left}.items()
@@ -204,10 +207,14 @@ def _moved(staged: StagedCut) -> dict[str, str]:
 
 
 def _refusal(
-    context: StepContext, staged: StagedCut, table: StagedTable, base: CutRow | None
+    context: StepContext,
+    staged: StagedCut,
+    table: StagedTable,
+    base: CutRow | None,
+    reasons: Mapping[str, str],
 ) -> Excluded:
     """A refused table stays where it was, which may be behind the newest cut already."""
-    reason = "its suites failed with severity critical, or did not judge it"
+    reason = f"validation keeps it back: {reasons.get(table.silver, 'it was not judged')}"
     earlier = excluded_of(base).get(table.silver)
     if earlier is not None:
         return replace(earlier, reason=reason)
@@ -229,12 +236,14 @@ def _outcome(
     cut: CutRow,
     staged: StagedCut,
     allowed: tuple[StagedTable, ...],
-    refused: tuple[StagedTable, ...],
+    refused: Mapping[str, Excluded],
 ) -> StepOutcome:
     changed = sum(table.changed for table in allowed)
     excluded = json.loads(cut.excluded)
     tail = f"; {cut.held_keys} keys held by quarantined events" if cut.held_keys else ""
-    tail += f"; excluded: {', '.join(sorted(excluded))}" if excluded else ""
+    behind = sorted(excluded.keys() - refused.keys())
+    tail += f"; excluded: {', '.join(behind)}" if behind else ""
+    tail += "".join(f"; {name} is refused: {e.reason}" for name, e in sorted(refused.items()))
     return StepOutcome(
         f"cut {cut.cut_id} published: {changed} tables changed, "
         f"{staged.transactions} whole transactions{tail}",

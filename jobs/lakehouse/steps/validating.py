@@ -19,7 +19,7 @@ from lakehouse.quality.judgement import Finding, Judgement, Measurement, Verdict
 from lakehouse.quality.metrics import Scope
 from lakehouse.quality.own_suites import judge_own
 from lakehouse.quality.report_files import reports_folder
-from lakehouse.quality.results import Try, result_rows, table_verdicts
+from lakehouse.quality.results import Try, blocking, refusal, result_rows, table_verdicts
 from lakehouse.quality.samples import Samples
 from lakehouse.quality.staged import Target
 from lakehouse.steps.context import StepContext, StepOutcome
@@ -34,6 +34,7 @@ class Validation:
     Attributes:
         scope: Which rows it judged.
         verdicts: Silver table → its verdict.
+        blocking: Silver table → the findings for which its rows are not published.
         not_judged: Source table → what of it was not judged, each with its reason.
     """
 
@@ -44,6 +45,7 @@ class Validation:
     transactions: Judgement
     own: tuple[Judgement, ...]
     verdicts: Mapping[str, Verdict]
+    blocking: Mapping[str, tuple[Finding, ...]] = field(default_factory=dict)
     not_judged: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
@@ -55,6 +57,11 @@ class Validation:
     def bad(self) -> tuple[Finding, ...]:
         """What a person should mend."""
         return tuple(each for each in self.findings if each.verdict is not Verdict.PASSED)
+
+    @property
+    def kept_back(self) -> tuple[str, ...]:
+        """The silver tables whose rows are not published."""
+        return tuple(table for table, each in self.verdicts.items() if not each.may_publish)
 
     @property
     def judgements(self) -> tuple[Judgement, ...]:
@@ -95,6 +102,7 @@ def judge_all(
         transactions=judge(SUITES["transactions"], transactions),
         own=own,
         verdicts=table_verdicts(changed, of_tables, of_bronze.findings),
+        blocking=blocking(changed, of_tables, of_bronze.findings),
         not_judged={
             TableIdentity.of(target.table.identity).full_name: target.not_judged
             for target in changed
@@ -119,6 +127,10 @@ def record(
         detail={
             "verdict": validation.verdict.value,
             "verdicts": {table: verdict.value for table, verdict in validation.verdicts.items()},
+            "refused": {
+                table: refusal(validation.blocking.get(table, ()), samples)
+                for table in validation.kept_back
+            },
             "cut_id": validation.cut_id,
             "scope": scope.value,
             "report": str(root / key / "index.html"),
@@ -138,7 +150,7 @@ def _counts(validation: Validation) -> dict[str, int]:
     }
     if validation.scope is Scope.FULL:
         # No later step refuses these tables.
-        counts["tables_failed"] = sum(not v.may_publish for v in validation.verdicts.values())
+        counts["tables_failed"] = len(validation.kept_back)
     return counts
 
 
@@ -153,8 +165,8 @@ def _sentence(validation: Validation) -> str:
         return f"{judged}: all passed"
     first = bad[0]
     observed = ", ".join(f"{key} = {value}" for key, value in first.observed.items())
-    kept = [t for t, verdict in validation.verdicts.items() if not verdict.may_publish]
-    rest = f"; kept back: {', '.join(kept)}" if kept else ""
+    kept = ", ".join(validation.kept_back)
+    rest = f"; kept back: {kept}" if kept else ""
     return (
         f"{judged}: {len(bad)} failed, first {first.rule.severity.value} {first.rule.name} of "
         f"{first.subject}: {first.problem or observed} (expected {first.rule.expected}){rest}"
