@@ -12,7 +12,7 @@ from tests.support.debezium import Table, column
 from tests.support.runs import Runs
 
 ID, QTY = column("id", "int32", optional=False), column("qty", "int64")
-NARROW, MADE = column("qty", "int32"), column("made", "string")
+NARROW, MADE = column("amount", "int32"), column("made", "string")
 COMMAND = "`lakehouse signal --source stale snapshot --table public.orders`"
 
 
@@ -23,7 +23,7 @@ def state_of(runs: Runs) -> TableState:
 
 @pytest.fixture
 def runs(spark, settings, tmp_path) -> Runs:
-    mode = '[schema_changes]\nmode = "lenient"\n'
+    mode = '[schema_changes]\nmode = "try_evolve"\n'
     source = parse_source(f'connector = "mysql"\ntopic_prefix = "stale"\n{mode}', "stale")
     return Runs(spark, settings, tmp_path, source)
 
@@ -36,25 +36,25 @@ def test_a_table_needs_a_snapshot_until_every_older_row_was_read_or_changed(runs
     assert (state_of(runs).state, state_of(runs).reason) == ("live", "")
 
     orders.columns = [ID, NARROW, MADE]
-    clause = "MODIFY qty INT, ADD COLUMN made VARCHAR(9) DEFAULT (USER())"
+    clause = "CHANGE qty amount INT, ADD COLUMN made VARCHAR(9) DEFAULT (USER())"
     connector.define(orders, "ALTER", clause)
     runs.run(connector)
     assert state_of(runs).state == "live", "no event has shown the change yet"
-    connector.commit((orders, "c", None, {"id": 4, "qty": 4, "made": "ann"}))
+    connector.commit((orders, "c", None, {"id": 4, "amount": 4, "made": "ann"}))
     found = runs.run(connector)["apply"].detail["findings"]
     marked = state_of(runs)
     assert marked.state == "needs snapshot"
     assert marked.reason.endswith(COMMAND)
     assert "column 'made': it was added with the default USER()" in marked.reason
-    assert "column 'qty': its type changed (bigint → int)" in marked.reason
+    assert "column 'amount': its type changed (bigint → int)" in marked.reason
     assert sum("silver_stale.public__orders needs a snapshot" in text for text in found) == 1
 
     # A change alone counts no rows: of a large table that would cost a scan in every run.
-    connector.commit((orders, "d", {"id": 3, "qty": 3, "made": "u"}, None))
-    connector.read_increment(orders, {"id": 1, "qty": 1, "made": "root"})
+    connector.commit((orders, "d", {"id": 3, "amount": 3, "made": "u"}, None))
+    connector.read_increment(orders, {"id": 1, "amount": 1, "made": "root"})
     assert runs.run(connector)["apply"].detail["findings"] == []
     assert state_of(runs).reason == marked.reason, "row 2 is as old as before"
-    connector.read_increment(orders, {"id": 2, "qty": 2, "made": "root"})
+    connector.read_increment(orders, {"id": 2, "amount": 2, "made": "root"})
     runs.run(connector)
     assert (state_of(runs).state, state_of(runs).reason) == ("live", "")
     assert stale_of(runs.ledger.newest_cut("stale")) == {}

@@ -8,7 +8,7 @@ may round, and another one converts (`design.md` §4).
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -18,6 +18,8 @@ from lakehouse.plan.records import SchemaVersionRow
 from lakehouse.plan.row_schema import PROVEN
 from lakehouse.plan.schema import diff_columns
 from lakehouse.plan.tables import Place
+from lakehouse.quality.changes import under_new_names
+from lakehouse.quality.statements import Told, told
 from lakehouse.quality.versions import FOLLOWED, newest_versions, shape_of
 
 _REWRITING = ("narrow_type", "change_type")
@@ -37,7 +39,7 @@ class Rewriting:
 
 
 def rewritings(
-    rows: Iterable[SchemaVersionRow], connector: str, lives: Incarnations
+    rows: Sequence[SchemaVersionRow], connector: str, lives: Incarnations
 ) -> dict[TableIdentity, dict[int, Rewriting]]:
     """Table of today → fingerprint → what its version changed; those that silver follows.
 
@@ -50,18 +52,25 @@ def rewritings(
     for row in rows:
         if not row.is_from_ddl:
             by_table.setdefault(lives.today(row.source_table, connector), []).append(row)
-    found = {table: _of_table(mine) for table, mine in by_table.items()}
+    statements = told(rows, connector, lives)
+    found = {
+        table: _of_table(mine, statements.get((table.parts(connector), table.incarnation), Told()))
+        for table, mine in by_table.items()
+    }
     return {table: mine for table, mine in found.items() if mine}
 
 
-def _of_table(rows: Sequence[SchemaVersionRow]) -> dict[int, Rewriting]:
+def _of_table(rows: Sequence[SchemaVersionRow], statements: Told) -> dict[int, Rewriting]:
     followed = [row for row in newest_versions(rows).values() if row.verdict in FOLLOWED]
     found = {}
     for before, after in pairwise(followed):
         # What JSON alone proves of a column differs by the values that happened to come.
         if not set(_REWRITING).intersection(after.change_kinds) or _is_proven(before, after):
             continue
-        changes = diff_columns(shape_of(before)[0], shape_of(after)[0])
+        # One statement may rename a column and give it another type.
+        between = statements.between(before.position, after.position)
+        named, _ = under_new_names(shape_of(before), between)
+        changes = diff_columns(named, shape_of(after)[0])
         columns = {c.column: _why(c.detail) for c in changes if c.kind in _REWRITING}
         if columns:
             first = (after.topic, after.partition, after.offset)
