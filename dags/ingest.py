@@ -10,9 +10,10 @@ last line of the log of `apply` says what differed, and is the run's note. The c
 `{"tables": ["public.orders"]}` narrows it to these tables.
 
 **When a task failed:** its log starts with one sentence that says what was expected and what to
-do. Nothing of a failed run is visible to readers. `land`: Kafka, or messages that are gone;
-`check`: a schema change that waits for approval; `validate`: `lakehouse report --source <source>`;
-`publish`, superseded: another run went ahead, start a new one.
+do. Nothing of a run that failed before `publish` is visible to readers. `land`: Kafka, or messages
+that are gone; `check`: a schema change that waits for approval; `validate`: `lakehouse report
+--source <source>`; `publish`, superseded: another run went ahead, start a new one; behind a cut
+that is published: a table is kept back, or a critical expectation about a topic failed.
 """
 
 from __future__ import annotations

@@ -162,6 +162,25 @@ def test_a_table_that_is_refused_says_which_expectation_and_which_rows(
     assert states == {silver: "held", "silver_qgate.public__parts": "live"}
 
 
+def test_a_critical_finding_about_a_topic_is_told_by_the_step_that_publishes(
+    spark: SparkSession, settings: Settings, tmp_path: Path
+) -> None:
+    source, table = MariaDb("qalarm"), orders()
+    source.define(table, "CREATE")
+    source.commit((table, "c", None, {"id": 1, "name": "a"}))
+    source.send_raw("qalarm", None, '{"source": 1}')
+    toml = 'connector = "mariadb"\ntopic_prefix = "qalarm"\n'
+    context = context_of(spark, settings, "qalarm", source.archive(tmp_path / "alarm"))
+
+    outcomes = run_all(replace(context, source=parse_source(toml, "qalarm")))
+
+    published = outcomes["publish"]
+    assert (published.status, published.exit_code) == ("succeeded", 2)
+    assert (published.counts["tables_changed"], published.counts["alarms"]) == (1, 1)
+    said = "; critical: schema_changes: no_malformed_records of qalarm: malformed_records = 1, "
+    assert said in published.message
+
+
 def test_a_lost_tombstone_and_a_large_message_are_told(
     spark: SparkSession, settings: Settings, tmp_path: Path
 ) -> None:

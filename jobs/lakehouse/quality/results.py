@@ -100,11 +100,24 @@ def refusal(findings: Sequence[Finding], samples: Samples) -> str:
     if not findings:
         return "nothing of it was judged"
     first, more = findings[0], len(findings) - 1
-    observed = ", ".join(f"{key} = {value}" for key, value in first.observed.items())
-    text = f"{first.rule.name}: {first.problem or observed} (expected {first.rule.expected})"
+    text = f"{first.rule.name}: {_seen(first)}"
     rows = [row.key for row in samples.get((first.subject, first.rule.name), ()) if row.key]
     text += f", rows {', '.join(rows[:_ROWS_TOLD])}" if rows else ""
     return text + (f", and {more} more" if more else "")
+
+
+def alarms(findings: Iterable[Finding]) -> tuple[str, ...]:
+    """The findings that are critical, for a person, where they keep no table back."""
+    return tuple(
+        f"{finding.suite}: {finding.rule.name} of {finding.subject}: {_seen(finding)}"
+        for finding in findings
+        if not finding.verdict.may_publish
+    )
+
+
+def _seen(finding: Finding) -> str:
+    observed = ", ".join(f"{key} = {value}" for key, value in finding.observed.items())
+    return f"{finding.problem or observed} (expected {finding.rule.expected})"
 
 
 def _findings_of(

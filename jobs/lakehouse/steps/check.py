@@ -20,7 +20,7 @@ from lakehouse.quality.crosscheck import differences
 from lakehouse.quality.engine import preload
 from lakehouse.quality.judgement import Finding, Verdict, verdict_of
 from lakehouse.quality.judging import judge_versions
-from lakehouse.quality.results import Try, result_rows
+from lakehouse.quality.results import Try, alarms, result_rows
 from lakehouse.quality.samples import schema_change_samples
 from lakehouse.quality.statements import as_renamed, incarnations, told
 from lakehouse.quality.unseen import unseen_tables
@@ -170,6 +170,7 @@ def _outcome(
             "tables": tables,
             "held": held,
             "verdict": verdict.value,
+            "alarms": alarms(findings),
             "likely_renames": likely,
             "unlike": landed.unlike,
         },

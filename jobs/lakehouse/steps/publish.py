@@ -35,6 +35,7 @@ from lakehouse.steps.reapply import settle
 
 # Verdicts with which a changed table's rows may be published; no verdict is none of them.
 _ALLOWING = ("passed", "warning")
+_ALARMS_TOLD = 3
 
 
 def run(context: StepContext) -> StepOutcome:
@@ -68,7 +69,7 @@ def run(context: StepContext) -> StepOutcome:
         finish(context, cut, check)
         _settle(context, staged)
     leases.give_back(staged.token, context.run_id)
-    return _outcome(cut, staged, allowed, left)
+    return _outcome(cut, staged, allowed, left, _alarms(context))
 
 
 def _settle(context: StepContext, staged: StagedCut) -> None:
@@ -112,6 +113,13 @@ def _handed_over(
         )
     detail = json.loads(validated.detail)
     return staged, detail.get("verdicts", {}), detail.get("refused", {})
+
+
+def _alarms(context: StepContext) -> list[str]:
+    """What the run's suites found to be critical about topics: it keeps no table back."""
+    name, run_id = context.source.name, context.run_id
+    rows = (context.ledger.newest_run(name, step, run_id) for step in ("check", "validate"))
+    return [text for row in rows if row for text in json.loads(row.detail).get("alarms", ())]
 
 
 def _refuse_moved_main(
@@ -237,6 +245,7 @@ def _outcome(
     staged: StagedCut,
     allowed: tuple[StagedTable, ...],
     refused: Mapping[str, Excluded],
+    alarms: list[str],
 ) -> StepOutcome:
     changed = sum(table.changed for table in allowed)
     excluded = json.loads(cut.excluded)
@@ -244,6 +253,8 @@ def _outcome(
     behind = sorted(excluded.keys() - refused.keys())
     tail += f"; excluded: {', '.join(behind)}" if behind else ""
     tail += "".join(f"; {name} is refused: {e.reason}" for name, e in sorted(refused.items()))
+    tail += f"; critical: {'; '.join(alarms[:_ALARMS_TOLD])}" if alarms else ""
+    tail += f"; and {len(alarms) - _ALARMS_TOLD} more" if len(alarms) > _ALARMS_TOLD else ""
     return StepOutcome(
         f"cut {cut.cut_id} published: {changed} tables changed, "
         f"{staged.transactions} whole transactions{tail}",
@@ -251,10 +262,11 @@ def _outcome(
             "tables_changed": changed,
             "tables_refused": len(refused),
             "held_keys": cut.held_keys,
+            "alarms": len(alarms),
         },
         {"cut_id": cut.cut_id, "excluded": excluded, "tables": _published(cut, staged, allowed)},
         batch_id=cut.cut_id,
-        exit_code=2 if refused else 0,
+        exit_code=2 if refused or alarms else 0,
     )
 
 

@@ -19,7 +19,7 @@ from lakehouse.quality.judgement import Finding, Judgement, Measurement, Verdict
 from lakehouse.quality.metrics import Scope
 from lakehouse.quality.own_suites import judge_own
 from lakehouse.quality.report_files import reports_folder
-from lakehouse.quality.results import Try, blocking, refusal, result_rows, table_verdicts
+from lakehouse.quality.results import Try, alarms, blocking, refusal, result_rows, table_verdicts
 from lakehouse.quality.samples import Samples
 from lakehouse.quality.staged import Target
 from lakehouse.steps.context import StepContext, StepOutcome
@@ -57,6 +57,13 @@ class Validation:
     def bad(self) -> tuple[Finding, ...]:
         """What a person should mend."""
         return tuple(each for each in self.findings if each.verdict is not Verdict.PASSED)
+
+    @property
+    def of_no_table(self) -> tuple[Finding, ...]:
+        """The findings about topics that keep no table back."""
+        known = [each for findings in self.blocking.values() for each in findings]
+        of_topics = (*self.bronze.findings, *self.transactions.findings)
+        return tuple(each for each in of_topics if each not in known)
 
     @property
     def kept_back(self) -> tuple[str, ...]:
@@ -131,6 +138,7 @@ def record(
                 table: refusal(validation.blocking.get(table, ()), samples)
                 for table in validation.kept_back
             },
+            "alarms": alarms(validation.of_no_table),
             "cut_id": validation.cut_id,
             "scope": scope.value,
             "report": str(root / key / "index.html"),
