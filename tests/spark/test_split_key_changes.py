@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import pytest
 from pyspark.sql import SparkSession
 
-from lakehouse.config import Settings
-from tests.support.debezium import PLACEHOLDER, Postgres, Table, column
+from lakehouse.config import Settings, parse_source
+from tests.support.debezium import PLACEHOLDER, Postgres, Row, Table, column
 from tests.support.runs import Runs, laws_hold, open_runs
 
 # Their event keys are in topic partitions 0 and 1 by turns.
@@ -20,6 +22,27 @@ def table(name: str) -> Table:
 
 def row(number: int, note: str, big: str = PLACEHOLDER) -> dict[str, object]:
     return {"id": number, "note": note, "big": big}
+
+
+@dataclass
+class Oracle(Postgres):
+    """Commits at one SCN until it is told another; changes are numbered in their transaction."""
+
+    scn: int = 5000
+    begun: tuple[int, int] = (0, 0)
+
+    def _source(self, table: Table, marker: str | None, sequence: list[str | None]) -> Row:
+        if self.begun[0] != self.transaction:
+            self.begun = self.transaction, self.lsn
+        return {
+            **super()._source(table, marker, sequence),
+            "connector": "oracle",
+            "txId": f"{self.transaction:016x}",
+            "scn": str(self.scn),
+            "commit_scn": str(self.scn),
+            "txSeq": 1 + self.lsn - self.begun[1],
+            "lsn": None,
+        }
 
 
 GONE_LATE, COME_LATE, BETWEEN = (table(name) for name in ("gone_late", "come_late", "between"))
@@ -111,3 +134,19 @@ def test_a_half_waits_no_longer_than_an_open_transaction(runs: Runs):
     assert laws_hold(second["apply"])
     assert runs.rows("between", "id", "note") == []
     assert "applied alone" in str(second["apply"].detail["findings"])
+
+
+def test_transactions_that_commit_at_one_scn_are_told_apart(
+    spark: SparkSession, settings: Settings, tmp_path
+):
+    """A row that another transaction deleted there is not the one that got the new key."""
+    text = 'connector = "oracle"\ntopic_prefix = "scn"\n'
+    runs = Runs(spark, settings, tmp_path, parse_source(text, "scn"))
+    oracle = Oracle("scn", framed=False)
+    oracle.transact(*((BETWEEN, "c", None, row(key, "old", f"big{key}")) for key in (OLD, 11)))
+    oracle.scn += 1
+    oracle.transact((BETWEEN, "u", row(OLD, "old"), row(NEW, "moved")))
+    oracle.transact((BETWEEN, "d", row(11, "old"), None))
+
+    assert laws_hold(runs.run(oracle)["apply"])
+    assert runs.rows("between", "id", "note", "big") == [(NEW, "moved", "big1")]

@@ -31,6 +31,9 @@ _SOURCE_FIELDS = [
     "txId",
     "lsn",
     "xmin",
+    "scn",
+    "commit_scn",
+    "txSeq",
 ]
 
 

@@ -23,8 +23,9 @@ from lakehouse.spark.reasons import IDENTITY
 from lakehouse.spark.since import Since
 from lakehouse.spark.sql import any_of, in_partition, literal
 
-# What the two halves have in common. PostgreSQL's position may be stood in for, its LSN never.
-CHANGE = "coalesce(concat(log, source_lsn), position)"
+# What the two halves have in common. PostgreSQL's position may be stood in for, its LSN never;
+# Oracle numbers the changes of each transaction, and several commit at one SCN.
+CHANGE = "concat_ws('/', coalesce(concat(log, source_lsn), position), source_transaction)"
 _HALF = (*IDENTITY, "change", "topic", "partition", "op", "key")
 
 
