@@ -122,6 +122,8 @@ def envelopes(spark: SparkSession, events: Sequence[dict[str, object]]) -> DataF
         "lpad(string(offset), 9, '0') AS position",
         "'' AS log",
         "CAST(NULL AS string) AS source_lsn",
+        "CAST(NULL AS string) AS source_transaction",
+        "false AS moves",
         "op",
         "CAST(NULL AS string) AS snapshot",
         "1L AS source_ts_ms",
