@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import base64
+
 import pytest
 
 from lakehouse.config import parse_source
 from lakehouse.plan.records import QUARANTINE
-from tests.support.debezium import Postgres, Table, column
+from tests.support.debezium import PLACEHOLDER, Postgres, Table, column
 from tests.support.runs import Runs, laws_hold
 
 ROW = dict[str, object]
+PLACEHOLDER_BASE64 = base64.b64encode(PLACEHOLDER.encode()).decode()
 COLUMNS = [column("place", "string"), column("n", "int32"), column("photo", "bytes")]
 
 
@@ -53,6 +56,34 @@ def test_a_table_without_a_key_is_a_bag_of_rows(runs: Runs):
     connector.transact((visits, "d", row("Vaasa", 7), None), (visits, "d", row("Vaasa", 7), None))
     runs.run(connector)
     assert runs.rows("visits", "place") == []
+
+
+def test_the_rows_of_one_copy_share_a_number_and_none_is_a_redelivery(runs: Runs):
+    visits = Table("visits", COLUMNS, key=())
+    connector = Postgres(runs.source.name, step=0)
+    copied = [row(place, n) for n, place in enumerate(("Turku", "Oulu", "Vaasa", "Turku", "Turku"))]
+    start = connector.mark()
+    # The connector has begun, so that the commit before is not told; two rows are equal.
+    connector.transact(*((visits, "c", None, each) for each in (*copied, row("Turku", 4))))
+    expected = sorted([("Turku", 0), ("Oulu", 1), ("Vaasa", 2), ("Turku", 3), *[("Turku", 4)] * 2])
+    assert laws_hold(runs.run(connector)["apply"])
+    assert runs.rows("visits", "place", "n") == expected
+
+    connector.redeliver(start, first_without_commit=True)
+    assert laws_hold(runs.run(connector)["apply"])
+    assert runs.rows("visits", "place", "n") == expected
+
+
+def test_an_update_keeps_a_large_value_under_a_key_of_the_toml_file(runs: Runs):
+    keyed = Table("keyed", COLUMNS, key=())
+    connector, large = Postgres(runs.source.name), PLACEHOLDER_BASE64
+    connector.transact((keyed, "c", None, row("Turku", 1, "/w==")))
+    connector.transact((keyed, "u", row("Turku", 1, large), row("Turku", 2, large)))
+    assert laws_hold(runs.run(connector)["apply"])
+    assert runs.rows("keyed", "place", "n", "hex(photo)") == [("Turku", 2, "FF")]
+    connector.transact((keyed, "u", row("Turku", 2, large), row("Turku", 3, large)))
+    assert laws_hold(runs.run(connector)["apply"])
+    assert runs.rows("keyed", "place", "n", "hex(photo)") == [("Turku", 3, "FF")]
 
 
 def test_a_change_of_a_bag_without_the_row_before_is_quarantined(runs: Runs):

@@ -81,6 +81,53 @@ def approve(runs: Runs, table: str, *renames: tuple[str, str]) -> None:
     runs.ledger.append(SCHEMA_VERSIONS, rows)
 
 
+def test_what_a_hold_keeps_back_does_not_place_what_is_read_with_it(spark, settings, tmp_path):
+    """The connector starts again while a table is held: what it sends first has no commit."""
+    name, columns = "held_restart", [ID, QTY]
+    text = f'connector = "postgresql"\ntopic_prefix = "{name}"\n'
+    text += '[schema_changes]\nrequire_approval = ["add_column"]\n'
+    runs = Runs(spark, settings, tmp_path, parse_source(text, name))
+    connector, table = Postgres(name), Table("orders", columns)
+    connector.snapshot(table, [row(1, 1), row(2, 1), row(3, 1)])
+    runs.run(connector)
+
+    table.columns = [ID, QTY, column("note", "string")]
+    connector.transact((table, "u", None, row(2, 2, note="held from here on")))
+    connector.last_commit = None
+    connector.transact((table, "u", None, row(1, 2, note="first of the new start")))
+    connector.transact((table, "u", None, row(1, 3, note="newest")))
+    connector.snapshot(table, [row(1, 3, note="newest"), row(2, 2, note="read"), row(3, 1)])
+    connector.transact((table, "u", None, row(3, 4, note="newest")), (table, "d", row(2, 2), None))
+    for number in (10, 11):
+        connector.transact((table, "c", None, row(number, 1)))
+        runs.run(connector)
+    assert runs.rows("orders", "id", "qty") == [(1, 1), (2, 1), (3, 1)]
+
+    approve(runs, "public.orders")
+    assert laws_hold(runs.run(connector)["apply"])
+    assert runs.rows("orders", "id", "qty") == [(1, 3), (3, 4), (10, 1), (11, 1)]
+
+
+def test_a_snapshot_behind_a_truncate_reads_what_is_there(spark, settings, tmp_path):
+    """Its rows stand where the newest event stands that was streamed before them."""
+    name, table = "read_emptied", Table("orders", [ID, QTY])
+    text = f'connector = "postgresql"\ntopic_prefix = "{name}"\n'
+    runs = Runs(spark, settings, tmp_path, parse_source(text, name))
+    connector = Postgres(name)
+    connector.transact((table, "c", None, row(1, 1)), (table, "c", None, row(5, 5)))
+    connector.transact((table, "t", None, None))
+    connector.snapshot(table, [row(1, 2), row(2, 2)])
+    runs.run(connector)
+    assert runs.rows("orders", "id", "qty") == [(1, 2), (2, 2)]
+
+    connector.transact((table, "t", None, None))
+    runs.run(connector)
+    assert runs.rows("orders", "id") == []
+    connector.snapshot(table, [row(1, 3), row(2, 3)])
+    assert laws_hold(runs.run(connector)["apply"])
+    assert runs.rows("orders", "id", "qty") == [(1, 3), (2, 3)]
+
+
 def test_an_approved_table_goes_on_where_it_stopped_and_nothing_is_lost(spark, settings, tmp_path):
     name, columns = "approved", [ID, QTY]
     text = f'connector = "postgresql"\ntopic_prefix = "{name}"\n'

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import pytest
 from pyspark.sql import SparkSession
@@ -134,6 +135,44 @@ def test_a_half_waits_no_longer_than_an_open_transaction(runs: Runs):
     assert laws_hold(second["apply"])
     assert runs.rows("between", "id", "note") == []
     assert "applied alone" in str(second["apply"].detail["findings"])
+
+
+def test_rows_that_move_up_by_one_key_all_stay(spark: SparkSession, settings: Settings, tmp_path):
+    """`SET id = id + 1`: each row comes to its key before the older row leaves it."""
+    text = 'connector = "oracle"\ntopic_prefix = "up"\n[tables."PDB1.public.between"]\n'
+    text = text.replace("PDB1.", "") + "history = true\n"
+    runs = Runs(spark, settings, tmp_path, parse_source(text, "up"))
+    oracle, keys = Oracle("up", framed=False), (1, 2, 3)
+    for each in (BETWEEN, GONE_LATE):
+        oracle.scn += 1
+        oracle.transact(*((each, "c", None, row(key, f"n{key}", f"big{key}")) for key in keys))
+    for each in (BETWEEN, GONE_LATE):
+        if each is GONE_LATE:
+            runs.run(oracle)
+        oracle.scn += 1
+        moves = (
+            (row(key, f"n{key}", f"big{key}"), row(key + 1, f"n{key}", f"big{key}")) for key in keys
+        )
+        oracle.transact(*((each, "u", *move) for move in moves))
+    # Which came there in the same commit and left again is gone.
+    oracle.scn += 1
+    chain = (row(9, "n9", "b"), row(8, "n9", "b"), row(7, "n9", "b"))
+    oracle.transact((COME_LATE, "c", None, chain[0]))
+    oracle.scn += 1
+    oracle.transact(*((COME_LATE, "u", *move) for move in pairwise(chain)))
+
+    assert laws_hold(runs.run(oracle)["apply"])
+    moved = [(key + 1, f"n{key}", f"big{key}") for key in keys]
+    assert runs.rows("between", "id", "note", "big") == moved
+    assert runs.rows("gone_late", "id", "note", "big") == moved
+    assert runs.rows("come_late", "id") == [(7,)]
+    history = runs.rows(
+        "between__history", "id", "coalesce(note, '')", "_version.to_position IS NULL AS valid"
+    )
+    assert [version for version in history if version[2]] == [
+        (key + 1, f"n{key}", True) for key in keys
+    ]
+    assert len(history) == 7  # The delete of the first key is one, too.
 
 
 def test_transactions_that_commit_at_one_scn_are_told_apart(

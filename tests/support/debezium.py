@@ -61,6 +61,7 @@ class Postgres:
     partitions: int = 1
     framed: bool = True  # It sends transaction metadata.
     lsn: int = 1000
+    step: int = 10  # Between the changes of a transaction; the rows of one COPY share a number.
     last_commit: int | None = None
     transaction: int = 700
     clock_ms: int = 1_700_000_000_000
@@ -92,7 +93,7 @@ class Postgres:
         counts: dict[str, int] = {}
         total = 0
         for table, op, before, after in changes:
-            self.lsn += 10
+            self.lsn += self.step
             parts = _split(table, op, before, after)
             for part, old, new in parts:
                 total += 1

@@ -48,12 +48,23 @@ def test_the_newest_event_of_each_topic_partition_survives_the_cut():
     assert Progress.from_json(progress.to_json()) == progress
 
 
-def test_a_table_that_stays_behind_does_not_lower_what_was_seen():
-    progress = Progress(LANDED, tops={("s.a", 0): Top("0000000009.1")})
-    behind = Progress(LandedOffsets({"s.a": TopicProgress("id", {0: 3})}))
+def test_what_is_read_again_with_a_table_that_stays_behind_does_not_count_as_seen():
+    other, older = ("s.b", 0), Top("0000000004.1")
+    tops = {("s.a", 0): Top("0000000009.1"), ("s.a", 1): Top("0000000008.1"), other: older}
+    highs = {("s.a", 0): High("", 9), ("s.a", 1): High("", 8), other: High("", 4)}
+    progress = Progress(LANDED, highs, tops)
+    behind = Progress(
+        LandedOffsets({"s.a": TopicProgress("id", {0: 3, 1: 2})}),
+        {("s.a", 1): High("", 5)},
+        {("s.a", 1): Top("0000000005.1")},
+    )
+
     found = lowest(progress, [behind])
+
     assert found.offsets.next_offset("s.a", 0) == 3
-    assert found.tops == progress.tops
+    assert found.tops == {("s.a", 1): Top("0000000005.1"), other: older}
+    assert found.highs == {("s.a", 1): High("", 5), other: High("", 4)}
+    assert lowest(progress, [Progress(LANDED)]) == progress
 
 
 def test_a_log_is_confirmed_once():

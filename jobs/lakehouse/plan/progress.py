@@ -11,10 +11,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from typing import TypeVar
 
 from lakehouse.plan.epochs import High, Top
 from lakehouse.plan.offsets import LandedOffsets, TopicProgress
+
+_Place = tuple[str, int]
+_V = TypeVar("_V")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +38,17 @@ class Progress:
     def next_offset(self, topic: str, partition: int) -> int:
         """The first offset to apply; 0 for a topic partition that is new."""
         return self.offsets.next_offset(topic, partition) or 0
+
+    def narrowed(self, offsets: LandedOffsets) -> Progress:
+        """These offsets, with what is known of their topic partitions here."""
+        places = {
+            (topic, number)
+            for topic, entry in offsets.topics.items()
+            for number in entry.next_offsets
+        }
+        highs = {place: high for place, high in self.highs.items() if place in places}
+        tops = {place: top for place, top in self.tops.items() if place in places}
+        return Progress(offsets, highs, tops)
 
     def to_json(self) -> str:
         """As JSON text, keys sorted: equal progress gives equal text."""
@@ -91,16 +106,30 @@ def limited(landed: LandedOffsets, ends: Mapping[tuple[str, int], int]) -> Lande
 
 
 def lowest(progress: Progress, others: Iterable[Progress]) -> Progress:
-    """The progress with each topic partition lowered to where any of the others stands."""
-    offsets = progress.offsets
+    """The progress with each topic partition lowered to where any of the others stands.
+
+    What is behind there is read again, so that what it showed counts no longer.
+    """
+    ends: dict[tuple[str, int], int] = {}
+    highs, tops = dict(progress.highs), dict(progress.tops)
     for other in others:
-        ends = {
-            (topic, number): next_offset
-            for topic, entry in other.offsets.topics.items()
-            for number, next_offset in entry.next_offsets.items()
-        }
-        offsets = limited(offsets, ends)
-    return replace(progress, offsets=offsets)
+        for topic, entry in other.offsets.topics.items():
+            for number, next_offset in entry.next_offsets.items():
+                place = (topic, number)
+                if next_offset >= ends.get(place, progress.next_offset(*place)):
+                    continue
+                ends[place] = next_offset
+                _put(highs, other.highs, place)
+                _put(tops, other.tops, place)
+    return Progress(limited(progress.offsets, ends), highs, tops)
+
+
+def _put(values: dict[_Place, _V], others: Mapping[_Place, _V], place: _Place) -> None:
+    """Give a place the value that the others have, or none."""
+    if place in others:
+        values[place] = others[place]
+    else:
+        values.pop(place, None)
 
 
 def replaced(offsets: LandedOffsets, limits: Mapping[tuple[str, int], int]) -> LandedOffsets:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import pyspark.sql.functions as F
 from pyspark.sql import DataFrame
 
-from lakehouse.envelope import DELETE, READ
+from lakehouse.envelope import CREATE, DELETE, READ, UPDATE
 from lakehouse.plan.tables import TablePlan
 from lakehouse.spark.sql import literal
 
@@ -21,7 +21,23 @@ OUTDATED = "outdated"
 _LAST_IMAGE = (
     f"max_by(image, struct(position, offset, half)) FILTER (WHERE op != {literal(DELETE)})"
 )
+_ORDER = "struct(position, offset, half)"
+_CAME = f"(op = {literal(CREATE)} OR (op = {literal(UPDATE)} AND moves))"
 _EVENT = ("key", "op", "position", "topic", "partition", "offset", "source_ts_ms", "image")
+# A commit may move one row to the key of another before it moves that one: `SET id = id + 1` where
+# keys are unique once the statement or the transaction ends (Oracle, Db2, deferrable constraints).
+_SHIFT_MEASURES = (
+    f"max_by(struct(moves, position, offset, half), {_ORDER}) FILTER (WHERE {_CAME}) AS came",
+    f"count_if({_CAME}) - count_if(op = {literal(DELETE)}) AS balance",
+    f"count_if(op = {literal(READ)}) AS reads",
+)
+_SHIFTED_AT = (
+    f"if(e.op = {literal(DELETE)} AND e.moves AND came.moves AND reads = 0 "
+    "AND e.had + balance > 0 "
+    "AND substring_index(came.position, '.', 1) = substring_index(e.position, '.', 1), "
+    "struct(came.position, came.offset, came.half), NULL)"
+)
+_NO_SHIFT = "CAST(NULL AS struct<position: string, offset: bigint, half: int>)"
 
 
 def judge_events(rows: DataFrame, stored: DataFrame, barrier: str, *, is_bag: bool) -> DataFrame:
@@ -38,10 +54,10 @@ def judge_events(rows: DataFrame, stored: DataFrame, barrier: str, *, is_bag: bo
         stored_image`; `repeated` events are in bronze or in the batch already, `is_newer` says of
         any event, quarantined or not, that it is newer than what silver has of its key.
     """
-    older = f"position < coalesce(stored_position, '') OR position <= {literal(barrier)}"
+    older = f"position < coalesce(stored_position, '') OR NOT ({_survives(barrier)})"
     follows = "topic = stored_at.topic AND partition = stored_at.partition"
     repeats = f"position = stored_position AND NOT ({follows} AND offset > stored_at.offset)"
-    same = "topic, partition, row_key, position, op, total_order, image_hash"
+    same = "topic, partition, row_key, change, position, op, total_order, image_hash"
     nth = f"row_number() OVER (PARTITION BY {same} ORDER BY offset)"
     again = f"(op != {literal(READ)} AND {nth} > 1)" if is_bag else f"{nth} > 1"
     is_older = f"coalesce(redelivered OR {older} OR ({repeats}) OR {again}, false)"
@@ -66,6 +82,12 @@ def judge_events(rows: DataFrame, stored: DataFrame, barrier: str, *, is_bag: bo
     )
 
 
+def _survives(truncate: str, row: str = "") -> str:
+    """Whether an event comes after a truncate; a snapshot that reads there reads what is left."""
+    at, is_read = literal(truncate), f"{row}op = {literal(READ)}"
+    return f"({row}position > {at} OR ({row}position = {at} AND {is_read}))"
+
+
 def whole_events(rows: DataFrame) -> DataFrame:
     """An update that is two halves is quarantined as a whole, whichever of them is bad."""
     event = "OVER (PARTITION BY topic, partition, offset)"
@@ -88,20 +110,20 @@ def winners(judged: DataFrame, truncate: str, plan: TablePlan) -> DataFrame:
 
     Returns:
         `row_key, key, op, position, topic, partition, offset, source_ts_ms, image, snapshot,
-        unavailable, had, standing, marked, copies, kept`; `copies` says how many live rows the key
-        has afterwards, `kept` whether it has any. With `soft` also `last_image`: what the row
-        was last, before the batch or in it.
+        unavailable, had, standing, marked, shifted_at, copies, kept`; `copies` says how many live
+        rows the key has afterwards, `kept` whether it has any, `shifted_at` is for `unshifted`.
+        With `soft` also `last_image`: what the row was last, before the batch or in it.
     """
     fields = (*_EVENT, "snapshot", "unavailable", "had", "standing")
-    event = ", ".join((*fields, "stored_position", "stored_image"))
-    last = f"max_by(struct({event}), struct(position, offset, half)) AS e"
-    newer = f"position > {literal(truncate)}"
+    event = ", ".join((*fields, "moves", "stored_position", "stored_image"))
+    last = f"max_by(struct({event}), {_ORDER}) AS e"
+    newer = _survives(truncate)
     step = f"sum(CASE WHEN NOT ({newer}) THEN 0 WHEN op = {literal(DELETE)} THEN -1 ELSE 1 END)"
-    measures = [F.expr(last), F.expr(f"{step} AS step")]
+    measures = [F.expr(last), F.expr(f"{step} AS step"), *map(F.expr, _SHIFT_MEASURES)]
     if plan.soft:
         measures.append(F.expr(f"{_LAST_IMAGE} AS last_image"))
     folded = judged.where(f"verdict = {literal(NEW)}").groupBy("row_key").agg(*measures)
-    is_there = f"int(e.op != {literal(DELETE)} AND e.position > {literal(truncate)})"
+    is_there = f"int(e.op != {literal(DELETE)} AND {_survives(truncate, 'e.')})"
     base = f"if(coalesce(e.stored_position, '') > {literal(truncate)}, e.had, 0)"
     copies = f"greatest({base} + step, 0)" if plan.is_bag else is_there
     return folded.selectExpr(
@@ -109,5 +131,29 @@ def winners(judged: DataFrame, truncate: str, plan: TablePlan) -> DataFrame:
         *(f"e.{name}" for name in fields),
         *(("coalesce(last_image, e.stored_image) AS last_image",) if plan.soft else ()),
         "e.stored_position IS NOT NULL AND NOT e.standing AS marked",
+        f"{_NO_SHIFT if plan.is_bag or truncate else _SHIFTED_AT} AS shifted_at",
         f"bigint({copies}) AS copies",
     ).selectExpr("*", "copies > 0 AS kept")
+
+
+def unshifted(judged: DataFrame, folded: DataFrame) -> DataFrame:
+    """The events, without the deletes of rows whose key another row had got before.
+
+    What left the key is the row that had it before the commit, though the log has it last; what
+    came stays, as the balance of the key says.
+
+    Args:
+        judged: From `judge_events`, with unchanged large values resolved.
+        folded: From `winners` of the same events.
+    """
+    shifted = folded.where("shifted_at IS NOT NULL").select("row_key", "shifted_at")
+    is_gone = (
+        f"op = {literal(DELETE)} AND shifted_at IS NOT NULL AND verdict = {literal(NEW)} "
+        f"AND {_ORDER} > shifted_at"
+    )
+    rest = [name for name in judged.columns if name not in ("verdict", "repeated")]
+    return judged.join(F.broadcast(shifted), "row_key", "left").selectExpr(
+        *rest,
+        f"repeated OR coalesce({is_gone}, false) AS repeated",
+        f"if({is_gone}, {literal(SUPERSEDED)}, verdict) AS verdict",
+    )

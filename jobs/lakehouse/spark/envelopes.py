@@ -69,8 +69,9 @@ def parse(
         is_schema_change, database, schema_name, table_name, incarnation, renamed, collection,
         snapshot, log, position, running, unplaced, high, transaction, total_order, fingerprint,
         key_fields, key_tokens, is_large, has_placeholder, minus_zero, has_schema, payload,
-        source_ts_ms, gtid, source_transaction, source_lsn, alone_since_ms`; the last one is set on
-        the halves of key changes that no transaction keeps together, and says when they arrived.
+        source_ts_ms, gtid, source_transaction, source_lsn, alone_since_ms, moves`; `moves` says
+        of halves of key changes that they are, `alone_since_ms` when those arrived that no
+        transaction keeps together.
     """
     roles = {topic: str(topic_role(source, topic) or TopicRole.DATA) for topic in topics}
     documents = messages.select(

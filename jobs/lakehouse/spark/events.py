@@ -34,7 +34,7 @@ from lakehouse.spark.versions import (
 
 _PLACE = ("topic", "partition", "offset", "position", "change", "op", "snapshot", "source_ts_ms")
 # `redelivered` and what tells two events of one position apart go with each event.
-_DELIVERY = ("redelivered", "total_order", "half", "counted")
+_DELIVERY = ("redelivered", "total_order", "half", "counted", "moves")
 # A row of a bag is named by its image, so that what it was before must be sent too.
 _REASON = (
     "CASE WHEN bad_key THEN 'bad_key' WHEN no_key THEN 'no_key' "
@@ -56,7 +56,7 @@ def table_rows(envelopes: DataFrame, plan: TablePlan, secret: bytes = b"") -> Da
 
     Returns:
         `topic, partition, offset, position, change, op, snapshot, source_ts_ms, redelivered,
-        total_order, half, counted, image_hash, row_key, key, image, unavailable, bad,
+        total_order, half, counted, moves, image_hash, row_key, key, image, unavailable, bad,
         reason`; `bad` lists columns. An update may be two rows: `half` orders them, one of them is
         `counted`.
     """

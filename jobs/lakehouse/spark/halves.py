@@ -50,7 +50,8 @@ def halves(events: DataFrame, plan: TablePlan) -> DataFrame:
         plan: The table.
 
     Returns:
-        The events' columns with `op`, `half` (the row before is 0, the row after 1), `counted`
+        The events' columns with `op`, `moves` (a row may get or leave this key), `half` (the
+        row before is 0, the row after 1), `counted`
         (true for one half of each event), `tokens`, their `json_types` and `floats`; NULL tokens
         where the image was not sent.
     """
@@ -60,6 +61,7 @@ def halves(events: DataFrame, plan: TablePlan) -> DataFrame:
     return events.selectExpr(
         *_COMMON,
         "op",
+        "moves",
         "1 AS half",
         "true AS counted",
         f"{image} AS tokens",
@@ -89,8 +91,8 @@ def _both(events: DataFrame, plan: TablePlan) -> DataFrame:
         f"CASE WHEN event_op = {literal(DELETE)} THEN array({goes}) "
         f"WHEN {is_update}{lacks} THEN array({goes}, {comes}) ELSE array({comes}) END"
     )
-    both = events.selectExpr(*_COMMON, "op AS event_op", *images)
-    return both.selectExpr(*_COMMON, f"inline({parts})")
+    both = events.selectExpr(*_COMMON, "op AS event_op", "moves AS moved", *images)
+    return both.selectExpr(*_COMMON, f"moved OR {is_update} AS moves", f"inline({parts})")
 
 
 def _read(image: str, plan: TablePlan) -> tuple[str, str, str]:

@@ -54,7 +54,7 @@ def _from_same_key(rows: DataFrame, lacking: list[str]) -> DataFrame:
     """
     order = (
         Window.partitionBy("row_key")
-        .orderBy("position", "offset")
+        .orderBy("position", "offset", "half")
         .rowsBetween(Window.unboundedPreceding, Window.currentRow)
     )
     known = {}
@@ -63,6 +63,8 @@ def _from_same_key(rows: DataFrame, lacking: list[str]) -> DataFrame:
         seen = (
             F.when(F.col("verdict") != NEW, None)
             .when(_is_awaiting(), F.struct(F.lit(False).alias("has"), value.alias("value")))
+            # The row before an update is the row that goes on.
+            .when((F.col("op") == DELETE) & ~F.col("counted"), None)
             .when(F.col("op") == DELETE, F.struct(F.lit(False).alias("has"), value.alias("value")))
             .when(~_lacks(name), F.struct(F.lit(True).alias("has"), value.alias("value")))
         )

@@ -118,6 +118,7 @@ def judge(rows: DataFrame, source: SourceConfig, connector: Connector) -> DataFr
         "s.txId AS source_transaction",
         "s.lsn AS source_lsn",
         "alone_since_ms",
+        "coalesce(is_half, false) AS moves",
     )
 
 

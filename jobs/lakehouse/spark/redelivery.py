@@ -120,11 +120,13 @@ def _running(before: WindowSpec, progress: Progress, connector: Connector) -> Co
 def _identity(connector: Connector) -> tuple[str, ...]:
     """What two deliveries of one event have in common, and two events of one key have not.
 
-    A position that may be stood in for is none; the change's own number is unique there.
+    A position that may be stood in for is none; the change's own number is unique there, but for
+    the rows of one COPY or INSERT, which have one number: without a key their images tell.
+    https://github.com/debezium/debezium/pull/7531
     """
     if connector.commit_may_be_null:
-        return ("key", "op", "log", "source_transaction", "source_lsn")
-    return ("key", "op", "total_order", "image")
+        return ("key", "op", "log", "source_transaction", "source_lsn", "row")
+    return ("key", "op", "total_order", "image", "source_transaction", "row")
 
 
 def _same_place(connector: Connector) -> str:
@@ -141,7 +143,10 @@ def _same_place(connector: Connector) -> str:
 
 def _events(envelopes: DataFrame, connector: Connector) -> DataFrame:
     image = F.expr("xxhash64(try_variant_get(payload, '$.after', 'string')) AS image")
-    with_image = envelopes.select("*", image)
+    sent = "xxhash64(try_variant_get(payload, '$.before', 'string'), "
+    sent += "try_variant_get(payload, '$.after', 'string'), total_order)"
+    row = F.expr(f"if(key IS NULL, {sent}, NULL) AS row")
+    with_image = envelopes.select("*", image, row)
     names = dict.fromkeys((*_identity(connector), "position", "gtid"))
     return with_image.select(*_PLACE, "offset", *names)
 

@@ -7,7 +7,7 @@ alone cannot tell what one of its messages is.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 import pyspark.sql.functions as F
@@ -74,11 +74,15 @@ def since_cut(
     if cut is None:
         epochs = unrecorded((), times)
         return Since(Progress(), incarnations=incarnations, epochs=epochs)
-    judged = Progress.from_json(cut.offsets).offsets
+    newest, start = Progress.from_json(cut.offsets), start_of_batch(cut)
+    if not CONNECTORS[source.connector].commit_may_be_null:
+        # What falls is looked for behind all that was judged; nothing is placed by it.
+        start = replace(start, highs=newest.highs, tops=newest.tops)
+    judged = newest.offsets
     epochs = epochs_from_json(cut.epochs)
     if new := unrecorded(epochs, times):
         _refuse_in_the_past(spark, source, judged, new[0])
-    return Since(start_of_batch(cut), cut.position, judged, incarnations, (*epochs, *new))
+    return Since(start, cut.position, judged, incarnations, (*epochs, *new))
 
 
 def _refuse_in_the_past(

@@ -107,6 +107,10 @@ def _stage(work: Work, judged: DataFrame, truncates: Sequence[Truncate], before:
     resolved = only_touched(work, resolved) if plan.placeholders else resolved
     folded = _folded(resolved, plan, truncates).localCheckpoint(eager=False)
     numbers = tally.numbers(folded, plan)
+    if numbers["shifted"]:
+        resolved = collapse.unshifted(resolved, folded).localCheckpoint(eager=False)
+        folded = _folded(resolved, plan, truncates).localCheckpoint(eager=False)
+        numbers = tally.numbers(folded, plan)
     is_history_changed = plan.history and stage_history(work, resolved, truncates)
     is_row_changed = numbers["keys"] or truncate or (plan.schema.add and before)
     if not is_row_changed and not holds.changed:

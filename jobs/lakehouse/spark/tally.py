@@ -50,6 +50,7 @@ def numbers(folded: DataFrame, plan: TablePlan) -> dict[str, int]:
         "standing": "int(standing)",
         "marked": "int(marked)",
         "marks": f"int({is_mark(plan)})",
+        "shifted": "int(shifted_at IS NOT NULL)",
     }
     row = folded.selectExpr(*(f"sum({number}) AS {name}" for name, number in counted.items()))
     found = row.collect()[0]

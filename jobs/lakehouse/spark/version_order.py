@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import pyspark.sql.functions as F
 from pyspark.sql import DataFrame
 
-from lakehouse.envelope import DELETE
+from lakehouse.envelope import CREATE, DELETE
 from lakehouse.names import quote_ident
 from lakehouse.plan.tables import TablePlan
 from lakehouse.spark.collapse import NEW
@@ -106,7 +106,8 @@ def _last_known(name: str) -> str:
 def _value(name: str, known: str) -> str:
     own = f"image.{quote_ident(name)}"
     carried = f"if({known}.has, {known}.value, if(is_known, {own}, NULL))"
-    return f"if({_lacks(name)}, {carried}, {own})"
+    # What came from another key has that row's value, which is found already.
+    return f"if({_lacks(name)} AND op != {literal(CREATE)}, {carried}, {own})"
 
 
 def _lacks(name: str) -> str:

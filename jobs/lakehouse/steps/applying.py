@@ -19,7 +19,7 @@ from lakehouse.plan.handover import (
     held_of,
     published_names,
 )
-from lakehouse.plan.progress import Progress, replaced
+from lakehouse.plan.progress import Progress
 from lakehouse.plan.rebuilding import Ground
 from lakehouse.plan.records import CutRow
 from lakehouse.plan.stale import StaleColumns, stale_of, told
@@ -29,6 +29,7 @@ from lakehouse.spark import silver
 from lakehouse.spark.batch import Batch
 from lakehouse.spark.bronze import OFFSETS_PROPERTY, RUN_ID_PROPERTY
 from lakehouse.spark.metadata import CUT_PROPERTY
+from lakehouse.spark.reached import reached_below
 from lakehouse.spark.since import Since
 from lakehouse.spark.stage import Staged
 from lakehouse.steps.context import StepContext
@@ -172,10 +173,11 @@ def _moves(
 
 
 def _excluded(work: Applying, plan: TablePlan) -> Excluded:
-    offsets = replaced(work.batch.end, plan.limits)
+    batch, before = work.batch, work.since.progress
+    left = reached_below(batch.envelopes, before, batch.end, plan.limits, work.connector)
     earlier = excluded_of(work.cut).get(plan.silver)
     base = work.cut.cut_id if work.cut else ""
-    return Excluded(earlier.cut if earlier else base, plan.hold, Progress(offsets).to_json())
+    return Excluded(earlier.cut if earlier else base, plan.hold, left.to_json())
 
 
 def staged_table(plan: TablePlan, staged: Staged) -> StagedTable:

@@ -236,8 +236,8 @@ def _refusal(
         if topic in after.topics
         for number in after.topics[topic].next_offsets
     }
-    offsets = Progress(replaced(after, limits)).to_json()
-    return Excluded(base.cut_id if base else "", reason, offsets)
+    left = before.narrowed(replaced(after, limits))
+    return Excluded(base.cut_id if base else "", reason, left.to_json())
 
 
 def _outcome(

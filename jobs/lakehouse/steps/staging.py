@@ -11,13 +11,10 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
-import pyspark.sql.functions as F
-
 from lakehouse.config import mask_secret
-from lakehouse.plan.epochs import High, Top
 from lakehouse.plan.progress import Progress
 from lakehouse.plan.tables import TablePlan
-from lakehouse.spark.lanes import IS_STREAMED
+from lakehouse.spark.reached import reached
 from lakehouse.spark.stage import Staged, stage_table
 from lakehouse.spark.writing import Work
 from lakehouse.steps.applying import Applying, commit_summary
@@ -74,24 +71,7 @@ def _view(work: Applying) -> str:
 
 
 def highs(work: Applying) -> tuple[Progress, str]:
-    """The progress once the batch is published, and its highest position."""
-    rows = (
-        work.batch.envelopes.groupBy("topic", "partition")
-        .agg(
-            F.expr("max(if(high IS NULL, NULL, struct(log, high))) AS high"),
-            F.max("position").alias("position"),
-            F.expr(f"max(if({IS_STREAMED}, struct(position, gtid), NULL)) AS top"),
-        )
-        .collect()
-    )
-    known, tops = dict(work.since.progress.highs), dict(work.since.progress.tops)
-    for row in rows:
-        place = (row["topic"], row["partition"])
-        if row["high"] is not None and work.connector.commit_may_be_null:
-            new_high = High(row["high"]["log"], int(row["high"]["high"]))
-            known[place] = max(known.get(place, new_high), new_high)
-        if row["top"] is not None and (work.connector.gtids or work.connector.commit_may_be_null):
-            new = Top(**row["top"].asDict())
-            tops[place] = max(tops.get(place, new), new, key=lambda top: top.position)
-    position = max([work.since.position, *(row["position"] or "" for row in rows)])
-    return Progress(work.batch.end, known, tops), position
+    """The progress once the batch is published, and the highest position of all that is applied."""
+    batch, before = work.batch, work.since
+    progress, position = reached(batch.envelopes, before.progress, batch.end, work.connector)
+    return progress, max(before.position, position)
