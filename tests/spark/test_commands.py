@@ -43,10 +43,8 @@ def test_the_commands_work_with_no_server(tmp_path: Path):
     for command, *arguments in (
         ("land", "--archive", str(topics)),
         *(steps if EVERY_CASE else [("run", "--from-step", "check")]),
-        ("archive", str(again), "--from", "bronze"),
     ):
         lakehouse(settings, command, "--source", NAME, *arguments)
-    said = lakehouse(settings, "maintain")
     interval = ("--from", "2023-11-14T00:00:00Z", "--until", "2023-11-15T00:00:00Z")
     again_derived = lakehouse(
         settings, "run", "--source", NAME, "--archive", str(topics), *interval
@@ -55,9 +53,12 @@ def test_the_commands_work_with_no_server(tmp_path: Path):
     catalog = Ledger(settings).catalog
     rows = catalog.load_table(f"silver_{NAME}.public__orders").scan().to_arrow().to_pylist()
     assert [(row["id"], row["name"]) for row in rows] == [(2, "c")]
-    assert read_archive(again) == read_archive(topics)
     derived = next(line for line in again_derived.splitlines() if "derived again" in line)
     assert derived.startswith("apply: succeeded: 1 rows of 1 tables derived again up to cut ")
     assert derived.endswith(": none differ")
-    assert "0 files removed from the store" in said
-    assert any(line.startswith(f"silver_{NAME}.public__orders ") for line in said.splitlines())
+    if EVERY_CASE:
+        lakehouse(settings, "archive", str(again), "--from", "bronze", "--source", NAME)
+        assert read_archive(again) == read_archive(topics)
+        said = lakehouse(settings, "maintain")
+        assert "0 files removed from the store" in said
+        assert any(line.startswith(f"silver_{NAME}.public__orders ") for line in said.splitlines())

@@ -169,6 +169,7 @@ def test_an_incremental_snapshot_alone_shows_the_log_of_a_server_that_is_new(
     assert len(epochs(runs)) == 1
 
 
+@pytest.mark.further
 def test_without_gtids_nothing_but_a_finding_tells_a_new_log(spark, settings, tmp_path):
     runs = open_source(spark, settings, tmp_path, "manual", 'epoch = "manual"\n')
     server = MySql("manual", server="")

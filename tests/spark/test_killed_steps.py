@@ -54,7 +54,9 @@ def die(runs: Runs, archive: Path, death: Death) -> None:
 @pytest.mark.parametrize(
     ("name", "death"),
     [
-        ("killapply", Death("quality.runs", 3, announced=False)),
+        pytest.param(
+            *("killapply", Death("quality.runs", 3, announced=False)), marks=pytest.mark.further
+        ),
         pytest.param(
             *("killpending", Death("quality.cuts", 1, announced=True)), marks=pytest.mark.further
         ),

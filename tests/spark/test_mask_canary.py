@@ -172,6 +172,7 @@ def test_a_masked_value_is_in_bronze_and_nowhere_else(
     assert all(re.fullmatch(r'\{"email":"[0-9a-f]{64}"\}', key) for key in named)
 
 
+@pytest.mark.further
 def test_the_search_finds_every_canary_where_nothing_is_masked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

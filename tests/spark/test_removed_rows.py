@@ -46,7 +46,7 @@ def live(runs: Runs) -> list[object]:
     return [number for number, op in rows if op != "d"]
 
 
-@pytest.mark.parametrize("delete", ["hard", "soft"])
+@pytest.mark.parametrize("delete", [pytest.param("hard", marks=pytest.mark.further), "soft"])
 def test_what_a_repair_took_out_comes_back_with_a_later_event_alone(
     spark: SparkSession, settings: Settings, tmp_path: Path, delete: str
 ):
@@ -90,7 +90,7 @@ def test_what_a_repair_took_out_comes_back_with_a_later_event_alone(
     assert (3, "spoilt") in runs.rows("orders", "id", "note")
 
 
-@pytest.mark.parametrize("way", ["rebuild", "backfill"])
+@pytest.mark.parametrize("way", ["rebuild", pytest.param("backfill", marks=pytest.mark.further)])
 def test_a_newer_event_that_could_not_be_applied_brings_a_removed_row_back(
     spark: SparkSession, settings: Settings, tmp_path: Path, way: str
 ):

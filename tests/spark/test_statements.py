@@ -53,7 +53,11 @@ def source_of(name: str, more: str = ""):
     return parse_source(f'connector = "mysql"\ntopic_prefix = "{name}"\n{more}', name)
 
 
-@pytest.mark.parametrize("runs_each", [True, False], ids=["a_run_each", "one_run"])
+@pytest.mark.parametrize(
+    "runs_each",
+    [pytest.param(True, marks=pytest.mark.further), False],
+    ids=["a_run_each", "one_run"],
+)
 def test_columns_that_swap_or_come_again_keep_their_values(spark, settings, tmp_path, runs_each):
     name = f"lives_{int(runs_each)}"
     runs = Runs(spark, settings, tmp_path, source_of(name))

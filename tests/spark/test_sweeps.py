@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from pyspark.sql import SparkSession
 
 from lakehouse.config import Settings, parse_source
@@ -112,6 +113,7 @@ def test_ghosts_stay_with_a_finding_where_a_snapshot_may_be_filtered(spark, sett
     assert all(part in told for part in ("1 rows", "snapshot.complete", '["7"]'))
 
 
+@pytest.mark.further
 def test_a_snapshot_over_several_runs_sweeps_at_its_end(spark, settings, tmp_path):
     all_of_one = COMPLETE + "max_sweep = 1.0\n"
     runs, connector = open_source(spark, settings, tmp_path, "swept_late", all_of_one)

@@ -187,7 +187,7 @@ def test_no_row_behind_a_breaking_change_is_applied_and_none_is_lost(
         run_sql(database, f"ALTER TABLE {ROUNDED} {breaking.round}")
         first = {table: load.first_changed(table) for table in (NARROWED, ROUNDED)}
         seen = 0
-        for _ in range(2):
+        for _ in range(2 if EVERY_CASE else 1):
             cut = load.product.run()
             excluded = json.loads(cut.excluded)
             assert [table for table in first if not any(table in each for each in excluded)] == []
