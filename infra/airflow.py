@@ -21,11 +21,13 @@ from infra.spark import spark_environment
 from lakehouse.config import Settings, SourceConfig
 
 ADMIN_USER = "admin"
+# May look at everything that Airflow shows, and start nothing.
+VIEWER_USER = "viewer"
 _AUTH_MANAGER = "airflow.api_fastapi.auth.managers.simple.simple_auth_manager.SimpleAuthManager"
 
 
 def password_file(home: StackHome) -> Path:
-    """The file with the login of Airflow's pages, as its auth manager reads it."""
+    """The file with the logins of Airflow's pages, as its auth manager reads it."""
     return home.airflow / "simple_auth_manager_passwords.json"
 
 
@@ -38,7 +40,7 @@ def write_configuration(home: StackHome, metadata: Database, api_port: int) -> N
     """Write `airflow.cfg` and the password file."""
     home.airflow.mkdir(parents=True, exist_ok=True)
     passwords = home.passwords()
-    logins = {ADMIN_USER: passwords["airflow_admin"]}
+    logins = {ADMIN_USER: passwords["airflow_admin"], VIEWER_USER: passwords["airflow_viewer"]}
     write_private(password_file(home), json.dumps(logins) + "\n")
     parser = configparser.ConfigParser(interpolation=None)
     parser.read_dict(_settings(home, metadata, api_port))
@@ -59,7 +61,7 @@ def _settings(home: StackHome, metadata: Database, api_port: int) -> dict[str, d
             "load_examples": "False",
             "default_timezone": "utc",
             "auth_manager": _AUTH_MANAGER,
-            "simple_auth_manager_users": f"{ADMIN_USER}:admin",
+            "simple_auth_manager_users": f"{ADMIN_USER}:admin,{VIEWER_USER}:viewer",
             "simple_auth_manager_passwords_file": str(password_file(home)),
             "execution_api_server_url": f"{api_url(api_port)}/execution/",
         },

@@ -24,7 +24,15 @@ from pathlib import Path
 from infra.errors import StackError
 
 # Who logs in to the servers. `owner` owns a sample database, `debezium` only reads changes.
-PASSWORD_NAMES = ("admin", "owner", "debezium", "airflow_database", "airflow_admin", "airflow_keys")
+PASSWORD_NAMES = (
+    "admin",
+    "owner",
+    "debezium",
+    "airflow_database",
+    "airflow_admin",
+    "airflow_viewer",
+    "airflow_keys",
+)
 _OWNER_ONLY = 0o600
 
 

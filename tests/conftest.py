@@ -36,7 +36,7 @@ def _rank(file: Path) -> tuple[int, bool]:
     """Airflow's tests begin the stack's: what they ingest grows with every other test's rows."""
     folder = file.parts[0]
     place = _ORDER.index(folder) if folder in _ORDER else len(_ORDER)
-    return place, file.name != "test_airflow.py"
+    return place, "with_airflow" not in file.parts
 
 
 class _Units(LoadScopeScheduling):

@@ -29,6 +29,7 @@ from lakehouse.plan.submission import (
 )
 from lakehouse_dags.alerts import failure_alert
 from lakehouse_dags.lineage import flow_of, lineage
+from lakehouse_dags.links import ReportLink
 from lakehouse_dags.metrics import emit
 from lakehouse_dags.recorded import Recorded, RunTry, find_steps, from_xcom, to_xcom
 from lakehouse_dags.variables import database_variables, environment, kafka_variables
@@ -58,6 +59,7 @@ class SubmittedStep(SparkSubmitOperator):
     run_prefix = ""
     # The task that submits the application of a whole run.
     first_task = "land"
+    operator_extra_links = (ReportLink(),)
 
     def __init__(self, *, source: SourceConfig, step: Step, **options: Any) -> None:  # noqa: ANN401
         script, run = self.submission(step)

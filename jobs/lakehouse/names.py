@@ -22,6 +22,9 @@ from lakehouse.errors import ConfigError
 BRONZE_NAMESPACE = "bronze"
 QUALITY_NAMESPACE = "quality"
 
+# The route of the tab that shows a run's report in Airflow's pages.
+RUN_PAGE = "data_quality_of_run"
+
 # Tables that the pipeline keeps beside a silver table end in one of these.
 RESERVED_ENDINGS = re.compile(r"__(state|history|incoming_\d+|retired_\d+)$")
 

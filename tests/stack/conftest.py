@@ -1,15 +1,15 @@
 """One stack for all tests of this folder: Kafka, Connect and the three sample databases.
 
 It starts once, since that costs half a minute, and ends with the last test of the folder. Tests
-may write to it, each to rows of its own; a test that needs Airflow asks for `airflow`, which is
-added to the same stack while the tests of its file run.
+may write to it, each to rows of its own; those of `with_airflow` add Airflow to the same stack
+while they run.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -19,9 +19,8 @@ from infra.connect_api import ConnectApi
 from infra.demo.barrier import Barrier
 from infra.home import StackHome
 from infra.sources import Database
-from infra.stack import running_stack, up
-from infra.state import AirflowAddress, StackState, read_state
-from infra.stopping import end_servers, living_servers
+from infra.stack import running_stack
+from infra.state import StackState, read_state
 from lakehouse.config import Settings, SourceConfig, load_source
 from tests.stack.messages import KafkaReader
 
@@ -84,16 +83,3 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     settings = settings_of(tmp_path_factory.mktemp("stack"))
     with running_stack(settings, airflow=False):
         yield Stack(settings)
-
-
-@pytest.fixture(scope="module")
-def airflow(stack: Stack) -> Iterator[AirflowAddress]:
-    """Airflow, added to the shared stack, and ended before it slows other tests down."""
-    state = up(stack.settings, airflow=True)
-    assert state.airflow is not None
-    yield state.airflow
-    state = stack.state
-    airflows = tuple(name for name in living_servers(stack.home) if name.startswith("airflow_"))
-    end_servers(stack.home, state.processes, airflows, print)
-    left = tuple(record for record in state.processes if record.server not in airflows)
-    replace(state, airflow=None, processes=left).write(stack.home)

@@ -55,6 +55,8 @@ def write_report(home: Path, report: Report) -> Path:
     write_text(page, text)
     summary = {
         "cut_id": report.name,
+        "run_id": report.run_id,
+        "run_started": report.run_started,
         "verdict": report.verdict,
         "message": report.message,
         "validated_at": report.validated_at,

@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 from infra.airflow import environment
-from infra.airflow_api import log_in
 from infra.home import StackHome
 from infra.state import AirflowAddress
 from infra.stopping import living_servers
 from lakehouse.config import load_sources
 from tests.stack.conftest import Stack, settings_of
 from tests.stack.test_lifecycle import listening_addresses
+from tests.stack.with_airflow.conftest import ReadAgain, call
 
 DEADLINE_S = 90
 COMPONENTS = {
@@ -27,22 +27,6 @@ COMPONENTS = {
     "airflow_dag_processor",
     "airflow_triggerer",
 }
-
-
-def call(url: str, *, body: dict | None = None, token: str | None = None) -> dict:
-    headers = {"Content-Type": "application/json"}
-    if token is not None:
-        headers["Authorization"] = f"Bearer {token}"
-    data = None if body is None else json.dumps(body).encode()
-    with urllib.request.urlopen(urllib.request.Request(url, data, headers), timeout=30) as answer:
-        return json.loads(answer.read())
-
-
-@pytest.fixture(scope="module")
-def token(airflow: AirflowAddress) -> str:
-    password = json.loads(Path(airflow.password_file).read_text())[airflow.user]
-    login = {"username": airflow.user, "password": password}
-    return call(f"{airflow.url}/auth/token", body=login)["access_token"]
 
 
 def test_all_components_are_healthy(airflow: AirflowAddress):
@@ -105,21 +89,8 @@ def test_tasks_find_the_connections_of_the_toml_files(tmp_path: Path):
     assert found["LAKEHOUSE_SOURCES"] == str(settings.sources)
 
 
-def test_a_form_s_snapshot_ends_once_a_run_of_ingest_has_published_its_rows(
-    stack: Stack, airflow: AirflowAddress
-):
-    api, topic = log_in(airflow), stack.source("inventory").kafka.notifications
-    for dag in ("signal_inventory", "ingest_inventory"):
-        api.await_dag(dag)
-    known = len(stack.kafka.read(topic))
-    form = {"action": "execute", "tables": ["public.locations"], "conditions": ["code like '%'"]}
-    followed = api.trigger("signal_inventory", "read_again", form)
-    stack.kafka.await_messages(
-        topic, lambda some: "COMPLETED" in {each.value["type"] for each in some[known:]}
-    )
-    ingested = api.trigger("ingest_inventory", "after_read_again")
-    ended = api.await_end([followed, ingested], print, deadline_s=500)
-    assert {run.dag_id: run.state for run in ended} == {
+def test_a_form_s_snapshot_ends_once_a_run_of_ingest_has_published_its_rows(read_again: ReadAgain):
+    assert {run.dag_id: run.state for run in read_again.ended} == {
         "signal_inventory": "success",
         "ingest_inventory": "success",
     }
