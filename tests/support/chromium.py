@@ -1,4 +1,4 @@
-"""A real browser: the chromium on PATH, or Playwright's own, without a way to any network."""
+"""A real browser: the chromium on PATH, or Playwright's own, with no way to any other machine."""
 
 from __future__ import annotations
 
@@ -21,5 +21,5 @@ def launch(playwright: Playwright) -> Browser | None:
     if not Path(program).exists():
         return None
     # A name that were looked up would fail, and the request be seen all the same.
-    arguments = ["--host-resolver-rules=MAP * ~NOTFOUND"]
+    arguments = ["--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1"]
     return playwright.chromium.launch(executable_path=program, args=arguments)

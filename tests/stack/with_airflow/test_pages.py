@@ -158,4 +158,4 @@ def test_a_run_that_is_cleared_shows_no_older_try(page: Page, read_again: ReadAg
     [ended] = read_again.api.await_end([read_again.ingested], print, deadline_s=300)
     assert ended.state == "success"
     page.reload()
-    expect(framed(page).locator("body")).to_contain_text("Data quality of inventory")
+    expect(framed(page).locator("body")).to_contain_text("nothing landed and no table changed")
