@@ -102,6 +102,7 @@ BINLOG = BinlogFacts(
         "binlog_format": "ROW",
         "binlog_row_image": "FULL",
         "gtid_mode": "ON",
+        "binlog_transaction_compression": "OFF",
         "binlog_expire_logs_seconds": "2592000",
     },
     ("binlog.000003", "binlog.000004"),
@@ -125,6 +126,7 @@ def test_nothing_is_found_in_a_mysql_that_logs_every_row():
         ("binlog_format", "MIXED", Level.BREAKS),
         ("binlog_row_image", "MINIMAL", Level.BREAKS),
         ("binlog_row_value_options", "PARTIAL_JSON", Level.BREAKS),
+        ("binlog_transaction_compression", "ON", Level.BREAKS),
         ("binlog_expire_logs_seconds", "3600", Level.WARNING),
     ],
 )

@@ -18,6 +18,21 @@ _VARIABLES = (
     ("binlog_format", "ROW", "Statements are logged in place of rows, and nothing is sent."),
     ("binlog_row_image", "FULL", "Row images lack columns, which are then taken for absent ones."),
 )
+# The same of variables that not every server has.
+_OPTIONS = (
+    (
+        "binlog_row_value_options",
+        "",
+        "Changes inside JSON columns are logged as parts, not as values.",
+    ),
+    # Debezium gives what a Transaction_payload_event holds the place of that event
+    # (BinlogStreamingChangeEventSource.handleTransactionPayload).
+    (
+        "binlog_transaction_compression",
+        "OFF",
+        "All changes of a transaction are told at one place of the log, none as the later one.",
+    ),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,18 +79,19 @@ def _variables(facts: BinlogFacts) -> Iterator[Finding]:
                 f"set {name}={wanted} in the server's configuration and restart it; then take a "
                 "snapshot",
             )
-    partial = facts.variables.get("binlog_row_value_options", "")
-    if partial:
-        yield Finding(
-            Level.BREAKS,
-            "server",
-            "binlog_row_value_options",
-            repr(partial),
-            "''",
-            Promise.EQUALS,
-            "Changes inside JSON columns are logged as parts, not as values.",
-            "SET PERSIST binlog_row_value_options = ''",
-        )
+    for name, wanted, why in _OPTIONS:
+        value = facts.variables.get(name, wanted)
+        if value.upper() != wanted and value != "0":
+            yield Finding(
+                Level.BREAKS,
+                "server",
+                name,
+                repr(value),
+                repr(wanted),
+                Promise.EQUALS,
+                why,
+                f"SET PERSIST {name} = {wanted or repr(wanted)}",
+            )
 
 
 def _gtids(facts: BinlogFacts, source: SourceConfig) -> Iterator[Finding]:
