@@ -20,7 +20,7 @@ from tests.stack.conftest import Stack, settings_of
 from tests.stack.test_lifecycle import listening_addresses
 from tests.stack.with_airflow.conftest import ReadAgain, call
 
-DEADLINE_S = 90
+DEADLINE_S = 240
 COMPONENTS = {
     "airflow_api_server",
     "airflow_scheduler",

@@ -62,6 +62,7 @@ def page(airflow: AirflowAddress) -> Iterator[Page]:
             pytest.skip(MISSING)
         opened = browser.new_page(viewport={"width": 1600, "height": 1000})
         opened.set_default_timeout(60_000)
+        expect.set_options(timeout=60_000)
         opened.goto(airflow.url)
         opened.locator('input[name="username"]').fill(airflow.user)
         password = json.loads(Path(airflow.password_file).read_text())[airflow.user]
