@@ -14,7 +14,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 from infra.spark import spark_environment
 from lakehouse.config import Settings
-from lakehouse.spark.session import spark_session
+from lakehouse.spark.session import spark_session, tune
 
 # A busy machine draws slowly, and its garbage collector pauses: neither says a thing of the code.
 hypothesis.settings.register_profile(
@@ -64,6 +64,7 @@ def spark(settings: Settings) -> Iterator[SparkSession]:
     """The one Spark session of a test run."""
     os.environ.update(spark_environment(settings.home, long_lived=True))
     session = spark_session("tests", settings)
+    tune(session, 0)  # What tests look at is small, as are the batches that they apply.
     yield session
     session.stop()
 

@@ -125,7 +125,7 @@ def ended(home, environment):
         ],
     ):
         done = subprocess.run(
-            command, env=environment, capture_output=True, text=True, check=False, timeout=280
+            command, env=environment, capture_output=True, text=True, check=False, timeout=900
         )
         (home / "output.txt").write_text(done.stdout + done.stderr)
         assert done.returncode == 0, done.stdout + done.stderr
