@@ -27,12 +27,13 @@ _REPORTED = {"success": "succeeded", "failed": "failed", "up_for_retry": "failed
 
 @dataclass(frozen=True, slots=True)
 class DagRun:
-    """A run of a Dag; `failed_tasks` only says something once it ended."""
+    """A run of a Dag; `started_at` and `failed_tasks` only say something once it ended."""
 
     dag_id: str
     run_id: str
     state: str
     url: str
+    started_at: str = ""
     failed_tasks: tuple[str, ...] = ()
 
 
@@ -82,9 +83,8 @@ class AirflowApi:
     def find_run(self, dag_id: str, run_id: str) -> DagRun:
         """The run's present state."""
         found = self._call("GET", f"/api/v2/dags/{dag_id}/dagRuns/{run_id}")
-        return DagRun(
-            dag_id, run_id, str(found["state"]), f"{self.url}/dags/{dag_id}/runs/{run_id}"
-        )
+        url = f"{self.url}/dags/{dag_id}/runs/{run_id}"
+        return DagRun(dag_id, run_id, str(found["state"]), url, str(found["start_date"] or ""))
 
     def await_end(
         self, runs: Iterable[DagRun], report: Callable[[str], None], deadline_s: float = 1800

@@ -68,6 +68,23 @@ class Plan:
         yield Batch("applied", _between(lanes, done, [len(lane) for lane in lanes]))
 
 
+@dataclass(frozen=True)
+class Cuts:
+    """The batches of a plan over known messages, for those who ask for them often."""
+
+    lagging: bool
+    found: tuple[Batch, ...]
+
+    @staticmethod
+    def of(plan: Plan, messages: Sequence[Message]) -> Cuts:
+        """Cut them once."""
+        return Cuts(plan.lagging, tuple(plan.batches(messages)))
+
+    def batches(self, _: Sequence[Message]) -> tuple[Batch, ...]:
+        """As the plan gives them."""
+        return self.found
+
+
 PLANS = st.builds(
     Plan,
     st.booleans(),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
-from tests.property.cuts import Plan
+from tests.property.cuts import Cuts, Plan
 from tests.property.histories import History, Tables
 from tests.support.archives import Message
 
@@ -17,7 +17,7 @@ class Applier(Protocol):
         """The state after one more batch."""
 
 
-def hold(history: History, plan: Plan, applier: Applier) -> None:
+def hold(history: History, plan: Plan | Cuts, applier: Applier) -> None:
     """Silver equals the source, at a cut a state that it had, never an older one again.
 
     Raises:

@@ -13,10 +13,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from tests.property.conservation import Conservation
-from tests.property.cuts import OUTCOMES, Plan
+from tests.property.cuts import OUTCOMES, Cuts, Plan
 from tests.property.database import MAX_LIVES, OPERATIONS
 from tests.property.dialects import DIALECTS
-from tests.property.histories import History, Pack, Step, Tables, build_pack, rows_of
+from tests.property.histories import History, Pack, Step, Tables, build_pack, by_life
 from tests.property.laws import hold
 from tests.property.product import Product
 from tests.property.recorder import MODIFIERS
@@ -98,15 +98,16 @@ def run(pack: Pack, plan: Plan, product: Product) -> list[Tables]:
 def judge(pack: Pack, plan: Plan, states: Sequence[Tables]) -> dict[str, str]:
     """Which lives break a law, and how."""
     broken: dict[str, str] = {}
+    cuts = Cuts.of(plan, pack.whole.messages)
+    split = [by_life(state, len(pack.lives)) for state in states]
     for life, history in enumerate(pack.lives):
-        alone = [rows_of(state, life) for state in states]
-        broken |= _broken(f"life {life}", history, plan, alone)
-    return broken | _broken("the whole database", pack.whole, plan, states)
+        broken |= _broken(f"life {life}", history, cuts, [lives[life] for lives in split])
+    return broken | _broken("the whole database", pack.whole, cuts, states)
 
 
-def _broken(name: str, history: History, plan: Plan, states: Sequence[Tables]) -> dict[str, str]:
+def _broken(name: str, history: History, cuts: Cuts, states: Sequence[Tables]) -> dict[str, str]:
     try:
-        hold(history, plan, Recorded(states))
+        hold(history, cuts, Recorded(states))
     except AssertionError as failure:
         return {name: str(failure)}
     return {}
