@@ -56,6 +56,20 @@ def test_a_transaction_whose_first_events_landed_before_is_whole_with_its_last(r
     assert runs.rows("orders", "id", "name") == [(1, "b"), (2, "b")]
 
 
+def test_logical_messages_that_end_counts_are_not_waited_for(runs: Runs):
+    connector = Postgres(runs.source.name)
+    connector.transact((ORDERS, "c", None, row(1, "a")), end=False)
+    connector.send_raw(f"{runs.source.name}.message", '{"prefix": "p"}', '{"op": "m"}')
+    connector.finish("public.orders", 1, messages=1)
+    connector.transact((ORDERS, "c", None, row(2, "b")))
+
+    outcomes = runs.run(connector)
+
+    assert laws_hold(outcomes["apply"])
+    assert "0 messages wait" in outcomes["apply"].message
+    assert runs.rows("orders", "id", "name") == [(1, "a"), (2, "b")]
+
+
 def test_a_begin_that_comes_again_ends_no_open_transaction(runs: Runs):
     connector = Postgres(runs.source.name)
     connector.transact((ORDERS, "c", None, row(1, "a")))

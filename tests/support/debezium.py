@@ -15,6 +15,7 @@ Row = Mapping[str, object]
 # Stands for a large value that did not change (`unavailable.value.placeholder`).
 PLACEHOLDER = "__debezium_unavailable_value"
 # The first number of `source.sequence`, whose text is JSON inside JSON.
+_LOGICAL_MESSAGES = "io.debezium.connector.postgresql.connection.LogicalDecodingMessageId@8f4dd46"
 _WITHOUT_COMMIT = re.compile(r'"sequence":"\[\\"\d+\\",')
 _SOURCE_FIELDS = [
     "version",
@@ -115,9 +116,10 @@ class Postgres:
         if end and self.framed:
             self._mark("END", f"{self.transaction}:{self.lsn}", counts)
 
-    def finish(self, collection: str, count: int) -> None:
-        """The END of a transaction that was left open."""
-        self._mark("END", f"{self.transaction}:{self.lsn}", {collection: count})
+    def finish(self, collection: str, count: int, messages: int = 0) -> None:
+        """The END of a transaction that was left open, with logical messages beside its events."""
+        others = {_LOGICAL_MESSAGES: messages} if messages else {}
+        self._mark("END", f"{self.transaction}:{self.lsn}", {collection: count, **others})
 
     def mark(self) -> int:
         """A place in what was sent, for `redeliver`."""

@@ -50,6 +50,16 @@ def test_a_column_that_is_added_again_is_another_one_each_time():
     ]
 
 
+def test_a_column_that_one_statement_drops_and_adds_is_another_one():
+    at_once = ("ALTER TABLE orders DROP name, ADD name VARCHAR(10)", (ID, NAME))
+
+    assert pairs(START, at_once) == [("name", "name__dropped_1"), ("name__coming", "name")]
+    (_, found) = rows(START, at_once)
+    assert found.change_kinds == ("add_column", "drop_column")
+    assert turns(rows(START, at_once), "mysql") == {PARTS: (found.position,)}
+    assert pairs(START, ("ALTER TABLE orders DROP KEY name, ADD KEY name (id)", (ID, NAME))) == []
+
+
 def test_a_column_may_take_the_name_of_one_that_goes_in_the_same_statement():
     both = ("CREATE TABLE orders", (ID, NAME, TITLE))
     taken = ("ALTER TABLE orders DROP title, RENAME COLUMN name TO title", (ID, TITLE))

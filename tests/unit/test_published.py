@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 from lakehouse.config import parse_source
 from lakehouse.plan.handover import StagedCut, StagedTable
+from lakehouse.plan.offsets import LandedOffsets, TopicProgress
 from lakehouse.plan.records import CutRow, RunRow
 from lakehouse.quality.published import PublishedTables, published_tables, published_targets
 from lakehouse.quality.staged import targets
@@ -152,3 +153,15 @@ def test_a_batch_is_judged_by_what_its_rows_alone_decide() -> None:
     assert target.published.endswith("`snapshot_id_4`")
     (new,) = targets(parse_source(text, "shop"), cut, None)
     assert new.is_new
+
+
+def test_rows_of_a_table_that_is_renamed_in_its_batch_are_of_both_topics() -> None:
+    source = parse_source('connector = "postgresql"\ntopic_prefix = "shop"\n', "shop")
+    topics = {f"shop.public.{name}": TopicProgress("", {0: 2}) for name in ("a", "was", "other")}
+    offsets = LandedOffsets(topics).to_json()
+    renamed = replace(table("a", 7), topics=("shop.public.a", "shop.public.was"))
+    cut = StagedCut("b", 1, "00000001", "", offsets, "", 0, (renamed,), {})
+
+    (target,) = targets(source, cut, None)
+
+    assert target.end == {("shop.public.a", 0): 2, ("shop.public.was", 0): 2}

@@ -11,7 +11,7 @@ from lakehouse.connectors import CONNECTORS
 from lakehouse.plan.following import follow_renames
 from lakehouse.plan.incarnations import End, Incarnations
 from lakehouse.plan.renames import Rename, Renames, in_time, in_turn
-from lakehouse.plan.statements import renamed_columns, renamed_tables
+from lakehouse.plan.statements import renamed_columns, renamed_tables, replaced_columns
 
 STATEMENTS = [
     ("oracle", 'ALTER TABLE "INV"."ACCT" RENAME COLUMN "V" TO "LABEL";', [("V", "LABEL")]),
@@ -43,6 +43,27 @@ STATEMENTS = [
 @pytest.mark.parametrize(("connector", "ddl", "expected"), STATEMENTS)
 def test_a_statement_tells_which_columns_it_renames(connector, ddl, expected):
     assert list(renamed_columns(ddl, CONNECTORS[connector].ddl_dialect)) == expected
+
+
+REPLACED = [
+    ("mysql", "ALTER TABLE b DROP v, ADD v VARCHAR(20)", {"v"}),
+    (
+        "mariadb",
+        "ALTER TABLE `s`.b ADD COLUMN IF NOT EXISTS V int, DROP COLUMN IF EXISTS `v`",
+        {"v"},
+    ),
+    ("mysql", "ALTER TABLE b DROP `key`, DROP w, ADD w text FIRST, ADD `key` int", {"key", "w"}),
+    ("mysql", "ALTER TABLE b DROP v, ADD w int COMMENT 'ADD v', MODIFY x decimal(9,2)", set()),
+    ("mysql", "ALTER TABLE b DROP INDEX v, ADD INDEX v (w, x)", set()),
+    ("mysql", "ALTER TABLE `add` DROP v, ADD PRIMARY KEY (v)", set()),
+    ("mysql", "CREATE TABLE b (v int) COMMENT 'DROP v, ADD v'", set()),
+    ("sqlserver", "N/A", set()),
+]
+
+
+@pytest.mark.parametrize(("connector", "ddl", "expected"), REPLACED)
+def test_a_statement_tells_which_columns_it_replaces(connector, ddl, expected):
+    assert replaced_columns(ddl, CONNECTORS[connector].ddl_dialect) == expected
 
 
 TABLES = [

@@ -7,6 +7,7 @@ import pytest
 from lakehouse.config.source_types import TYPES_OF, Family, parse_source_type
 from lakehouse.connectors import CONNECTORS, POSTGRESQL
 from lakehouse.plan.row_schema import RowSchema, proven_schema, read_schema
+from lakehouse.plan.schema import diff_columns
 
 ZONED = {"type": "string", "name": "io.debezium.time.ZonedTimestamp"}
 
@@ -93,6 +94,24 @@ def test_a_timestamp_has_a_zone_where_the_source_gives_it_one():
     for proven in ("VOID", "BIGINT", "STRING"):
         found = proven_schema({"x": proven}, POSTGRESQL, {"x": "timestamp"}, {})
         assert types(found) == {"x": "micros timestamp_ntz"}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        ("INT", "BIGINT", ["widen_type"]),
+        ("BIGINT", "INT", ["narrow_type"]),
+        ("DECIMAL(6,2)", "DECIMAL(10,2)", ["widen_type"]),
+        ("DECIMAL(6,2)", "DECIMAL(10,4)", ["change_type"]),
+        ("SMALLINT", "MEDIUMINT", []),
+        # Another number of the same type: a unit is no size.
+        ("INT", "TIME", ["change_type"]),
+    ],
+)
+def test_a_number_that_is_told_to_be_larger_is_the_same_number(before, after, expected):
+    proven = {"x": "STRING" if "DECIMAL" in before else "BIGINT"}
+    told = [proven_schema(proven, POSTGRESQL, {}, {"x": text}) for text in (before, after)]
+    assert [each.kind for each in diff_columns(*(schema.columns for schema in told))] == expected
 
 
 @pytest.mark.parametrize(

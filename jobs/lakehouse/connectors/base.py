@@ -77,6 +77,8 @@ class Connector:
         name: As in the TOML file.
         identity_parts: The parts of a table's identity that make its names, in order.
         collection_parts: Source fields that make the name in END's `data_collections`.
+        other_collections: What END counts beside tables, as a regular expression over the names
+            in its `data_collections`; empty where it counts nothing else.
         position: Position fields, the most significant first.
         commit_fields: How many of them order commits; the rest order changes inside one.
         commit_may_be_null: The first field is null in source snapshots and in the first
@@ -107,6 +109,7 @@ class Connector:
     collection_parts: tuple[str, ...]
     position: tuple[PositionField, ...]
     commit_fields: int
+    other_collections: str = ""
     commit_may_be_null: bool = False
     transaction_separator: str | None = None
     own_topics: bool = True

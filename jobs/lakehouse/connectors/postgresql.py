@@ -19,6 +19,8 @@ POSTGRESQL = Connector(
         PositionField("sequence", Codec.PAIR_FIRST, _LSN_WIDTH),
         PositionField("sequence", Codec.PAIR_SECOND, _LSN_WIDTH),
     ),
+    # Logical messages (pg_logical_emit_message), counted under a name that Java makes up.
+    other_collections=r"io\.debezium\..*LogicalDecodingMessageId@[0-9a-f]+",
     commit_fields=1,
     commit_may_be_null=True,
     # BEGIN, events and END of one transaction differ behind the colon (`3824:<lsn>`).

@@ -54,6 +54,9 @@ _MADE_OF: Mapping[Family, tuple[frozenset[str], ValueType]] = {
     Family.TIME: (_NUMBERS, LONG),
     Family.YEAR: (_NUMBERS, INT),
 }
+_SIZED = frozenset(
+    {Family.INT, Family.LONG, Family.UNSIGNED_LONG, Family.FLOAT, Family.DOUBLE, Family.DECIMAL}
+)
 # A time without a zone is sent in the largest unit that its digits behind the second need.
 _BY_DIGITS = ((3, MILLIS), (6, MICROS), (9_999, LONG))
 # FLOAT(25) and more are doubles.
@@ -100,6 +103,17 @@ def declare(
         )
     unit = f"; {column.doc}" if column.doc and kind == column.type else ""
     return replace(column, type=kind, doc=f"{DECLARED}{text}{unit}")
+
+
+def meaning(column: Column) -> str:
+    """What beside its type tells what a number stands for: numbers of one meaning differ by size.
+
+    A declared number is the same number in another size; a declared time has its unit from there.
+    """
+    declared, _, unit = column.doc.removeprefix(DECLARED).partition("; ")
+    if not column.doc.startswith(DECLARED) or parse_source_type(declared).family not in _SIZED:
+        return column.doc
+    return unit
 
 
 def _declared_type(

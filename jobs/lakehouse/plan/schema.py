@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from lakehouse.config import ChangeKind, SchemaMode
+from lakehouse.plan.declared_types import meaning
 from lakehouse.plan.types import Column, Kind, ValueType
 
 _DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
@@ -85,7 +86,7 @@ def _diff_column(old: Column, new: Column) -> list[Change]:
     changes: list[Change] = []
     if old.type.spark != new.type.spark:
         # A number that gets a unit, or another one, is not the same number in a wider type.
-        kind = type_change(old.type, new.type) if old.doc == new.doc else "change_type"
+        kind = type_change(old.type, new.type) if meaning(old) == meaning(new) else "change_type"
         changes.append(Change(kind, new.name, f"{old.type.spark} → {new.type.spark}"))
     elif old.semantic != new.semantic:
         changes.append(Change("change_type", new.name, f"{old.semantic} → {new.semantic}"))

@@ -7,7 +7,8 @@ that cannot be read tells nothing: the full table after the change stands beside
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import sqlglot
 from sqlglot import Token, TokenType, exp
@@ -18,6 +19,12 @@ Pair = tuple[str, str]
 logging.getLogger("sqlglot").disabled = True
 # Words that change nothing between ALTER and TABLE, and before the names in a clause.
 _NOISE = frozenset(("ONLINE", "OFFLINE", "IGNORE", "COLUMN", "IF", "EXISTS"))
+_IF_THERE = _NOISE | {"NOT"}
+_WORD = re.compile(r"\w+")
+_DEPTH = {TokenType.L_PAREN: 1, TokenType.R_PAREN: -1}
+# What DROP and ADD in a clause may be about instead of a column.
+_KEYS = frozenset(("CHECK", "CONSTRAINT", "FOREIGN", "FULLTEXT", "INDEX", "KEY", "PRIMARY"))
+_PARTS = _KEYS | {"PARTITION", "PERIOD", "SPATIAL", "SYSTEM", "UNIQUE", "("}
 
 
 def renamed_columns(ddl: str, dialect: str | None) -> tuple[Pair, ...]:
@@ -49,6 +56,22 @@ def renamed_tables(ddl: str, dialect: str | None) -> tuple[Pair, ...]:
         return (*pairs, *_listed(ddl, dialect))
     except SqlglotError:
         return ()
+
+
+def replaced_columns(ddl: str, dialect: str | None) -> frozenset[str]:
+    """The columns that a statement drops and adds under the same name, in lower case.
+
+    Args:
+        ddl: One or several statements, as the schema change event carries them.
+        dialect: sqlglot's name of the source's SQL; None where the source sends no statements.
+    """
+    if dialect is None or not {"drop", "add"} <= set(_WORD.findall(ddl.lower())):
+        return frozenset()
+    try:
+        found = [_replaced(tokens) for tokens in _statements(ddl, dialect)]
+    except SqlglotError:
+        return frozenset()
+    return frozenset[str]().union(*found)
 
 
 def parsed_statements(ddl: str, dialect: str) -> tuple[exp.Expr, ...]:
@@ -128,8 +151,40 @@ def _by_words(tokens: Sequence[Token]) -> tuple[list[Pair], list[Pair]]:
     return columns, tables
 
 
+def _replaced(tokens: Sequence[Token]) -> frozenset[str]:
+    """The columns that one statement drops and adds."""
+    if not tokens or tokens[0].text.upper() != "ALTER":
+        return frozenset()
+    about: dict[str, set[str]] = {"DROP": set(), "ADD": set()}
+    for clause in _clauses(tokens):
+        # The table's name stands before the first clause.
+        verb = next((n for n, token in enumerate(clause) if _is_word(token, about)), len(clause))
+        name = next((t for t in clause[verb + 1 :] if not _is_word(t, _IF_THERE)), None)
+        if name is not None and not _is_word(name, _PARTS):
+            about[clause[verb].text.upper()].add(name.text.lower())
+    return frozenset(about["DROP"] & about["ADD"])
+
+
+def _clauses(tokens: Iterable[Token]) -> list[list[Token]]:
+    """What stands between the commas that no brackets are around."""
+    found: list[list[Token]] = [[]]
+    depth = 0
+    for token in tokens:
+        depth += _DEPTH.get(token.token_type, 0)
+        if depth == 0 and token.token_type == TokenType.COMMA:
+            found.append([])
+        else:
+            found[-1].append(token)
+    return found
+
+
 def _is_noise(token: Token) -> bool:
-    return token.token_type != TokenType.IDENTIFIER and token.text.upper() in _NOISE
+    return _is_word(token, _NOISE)
+
+
+def _is_word(token: Token, words: Collection[str]) -> bool:
+    """Whether it is one of some words, and no name in quotes."""
+    return token.token_type != TokenType.IDENTIFIER and token.text.upper() in words
 
 
 def _listed(ddl: str, dialect: str) -> Iterator[Pair]:

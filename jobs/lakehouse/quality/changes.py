@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+from lakehouse.plan.declared_types import meaning
 from lakehouse.plan.renames import Renames
 from lakehouse.plan.schema import EVOLVED, diff_columns, fits, keeps
 from lakehouse.plan.types import Column
@@ -140,13 +141,13 @@ def _same_values(name: str, old: Mapping[str, Column], new: Mapping[str, Column]
     if name not in old or name not in new:
         return False
     before, after = old[name], new[name]
-    return (before.type.spark, before.doc) == (after.type.spark, after.doc)
+    return (before.type.spark, meaning(before)) == (after.type.spark, meaning(after))
 
 
 def _fits_exactly(name: str, old: Mapping[str, Column], new: Mapping[str, Column]) -> bool:
     """Whether a value of the new type may stand in the old column: another type, no other unit."""
     before, after = old.get(name), new.get(name)
-    if before is None or after is None or before.doc != after.doc:
+    if before is None or after is None or meaning(before) != meaning(after):
         return False
     was, wanted = before.type.spark, after.type.spark
     return was != wanted and (fits(wanted, was) or keeps(was, wanted))

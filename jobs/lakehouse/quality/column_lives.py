@@ -90,8 +90,9 @@ def turns(rows: Iterable[SchemaVersionRow], connector: str) -> dict[Parts, tuple
         seen[row.identity] = shapes
         shape = _shape(row)
         comes_back = shape in shapes[:-1] and shape != shapes[-1]
-        # A row's schema does not tell its key.
-        if comes_back or {"rename_column", "primary_key"} & set(row.change_kinds):
+        is_anew = any(column.get("anew") for column in json.loads(row.columns))
+        # A row's schema tells neither its key nor that a column is another one of the same name.
+        if comes_back or is_anew or {"rename_column", "primary_key"} & set(row.change_kinds):
             found.add((row.source_table.parts(connector), row.position))
         shapes.append(shape)
     positions: dict[Parts, list[str]] = {}
@@ -142,7 +143,7 @@ class _Table:
         pairs = [(c["was"], c["name"]) for c in columns if follows and c.get("was")]
         moved = {was.lower(): name.lower() for was, name in pairs}
         stays = {name for name in self.names if name in after and name not in moved}
-        stays -= set(moved.values())
+        stays -= {*moved.values(), *(c["name"].lower() for c in columns if c.get("anew"))}
         kept = self.kept | {name: text for name, text in self.names.items() if name not in stays}
         kept = {name: text for name, text in kept.items() if name not in moved}
         again = [name for name in after if name not in stays and name in kept]

@@ -7,7 +7,7 @@ https://debezium.io/documentation/reference/stable/connectors/mysql.html ("Schem
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from lakehouse.config import ChangeKind
@@ -15,7 +15,7 @@ from lakehouse.connectors import CONNECTORS
 from lakehouse.connectors.base import DATABASE_SCHEMA_TABLE
 from lakehouse.names import TableIdentity, split_identifier
 from lakehouse.plan.foreign_keys import changes_keys
-from lakehouse.plan.statements import renamed_columns, renamed_tables
+from lakehouse.plan.statements import renamed_columns, renamed_tables, replaced_columns
 from lakehouse.quality.source_types import size_rank, without_sizes
 
 _MEMBERS = ("source", "ddl", "tableChanges")
@@ -47,6 +47,7 @@ class TableColumn:
         type: The source's type; length and scale stand apart.
         extra: Character set, comment and enum values as JSON text, for comparing.
         was: Its name before the change, where the statement renames it; else empty.
+        anew: Whether the statement drops the column of that name and adds this one.
     """
 
     name: str
@@ -58,6 +59,7 @@ class TableColumn:
     key: bool
     extra: str
     was: str = ""
+    anew: bool = False
 
     @property
     def type_text(self) -> str:
@@ -127,7 +129,8 @@ def event_of(message: SchemaMessage, document: Mapping[str, object], connector: 
     if not isinstance(told, Sequence):
         raise TypeError(f"tableChanges: expected a list, found {type(told).__name__}")
     columns, tables = renamed_columns(ddl, dialect), renamed_tables(ddl, dialect)
-    changes = _with_old_tables([_change(each, connector, columns) for each in told], tables)
+    read = [_change(each, connector, columns) for each in told]
+    changes = _with_old_tables(_with_new_columns(read, replaced_columns(ddl, dialect)), tables)
     told_so = ((change.was, change.identity.table) for change in changes if change.was)
     renamed = tuple(dict.fromkeys((*tables, *told_so)))
     keyed = changes_keys(ddl, rules)
@@ -154,8 +157,10 @@ def change_kinds(
         return ("drop_table",)
     if before is None:
         return ("create_table",)
-    renamed = _under_new_names(before, after)
-    kinds: set[ChangeKind] = {"rename_column"} if renamed != list(before) else set()
+    anew = {column.name.lower() for column in after if column.anew}
+    left = [column for column in before if column.name.lower() not in anew]
+    renamed = _under_new_names(left, after)
+    kinds: set[ChangeKind] = {"rename_column"} if renamed != left else set()
     if len(renamed) < len(before):
         kinds.add("drop_column")
     before = renamed
@@ -187,6 +192,7 @@ def columns_json(columns: Sequence[TableColumn]) -> str:
                 "was": c.was,
                 "of": [c.type, c.length, c.scale, c.extra],
             }
+            | ({"anew": True} if c.anew else {})
             for c in columns
         ]
     )
@@ -205,6 +211,7 @@ def columns_from_json(text: str) -> tuple[TableColumn, ...]:
             key=c["key"],
             extra=c["of"][3],
             was=c.get("was", ""),
+            anew=c.get("anew", False),
         )
         for c in json.loads(text)
     )
@@ -295,6 +302,18 @@ def _with_old_tables(
 ) -> tuple[TableChange, ...]:
     was = {name.lower(): old for old, name in renamed}
     return tuple(replace(c, was=was.get(c.identity.table.lower(), c.was)) for c in changes)
+
+
+def _with_new_columns(
+    changes: Sequence[TableChange], replaced: Collection[str]
+) -> Sequence[TableChange]:
+    return [
+        replace(
+            change,
+            columns=tuple(replace(c, anew=c.name.lower() in replaced) for c in change.columns),
+        )
+        for change in changes
+    ]
 
 
 def _with_old_names(

@@ -157,7 +157,7 @@ def targets(
 
 def _end(source: SourceConfig, cut: StagedCut, table: StagedTable) -> dict[TopicPartition, int]:
     ends = _of_table(cut.offsets, cut.excluded, table, None)
-    topics = _topics(source, TableIdentity.of(table.identity), {topic for topic, _ in ends})
+    topics = _topics(source, table, {topic for topic, _ in ends})
     return {place: offset for place, offset in ends.items() if place[0] in topics}
 
 
@@ -177,8 +177,11 @@ def _of_table(
     }
 
 
-def _topics(source: SourceConfig, identity: TableIdentity, known: Collection[str]) -> set[str]:
-    """The topics that a table's change events may come from: its own, and routed ones."""
-    own = topic_of(identity, source.topic_prefix, source.connector)
+def _topics(source: SourceConfig, table: StagedTable, known: Collection[str]) -> set[str]:
+    """The topics that a table's change events may come from: its own, and routed ones.
+
+    One that is renamed has those of its old name too, where they stand in the batch.
+    """
+    own = topic_of(TableIdentity.of(table.identity), source.topic_prefix, source.connector)
     data = {topic for topic in known if topic_role(source, topic) is TopicRole.DATA}
-    return {own, *source.kafka.topic_tables} & data if own in data else data
+    return {own, *table.topics, *source.kafka.topic_tables} & data if own in data else data

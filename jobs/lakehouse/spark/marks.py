@@ -7,12 +7,14 @@ transaction's place in commit order.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 import pyspark.sql.functions as F
 from pyspark.sql import DataFrame
 
 from lakehouse.config import SourceConfig, TopicRole, topic_role
+from lakehouse.connectors import CONNECTORS
 from lakehouse.envelope import BEGIN, END
 from lakehouse.names import sanitised_topic
 from lakehouse.spark.sql import literal
@@ -102,6 +104,8 @@ def expected_events(marks: DataFrame, collections: Iterable[str]) -> DataFrame:
 
 def ingested(marks: DataFrame, source: SourceConfig) -> dict[str, str]:
     """The data collections named by END whose topics this source lands, with the topic."""
+    other = re.compile(CONNECTORS[source.connector].other_collections or r"(?!)")
     rows = marks.select(F.explode("collections.data_collection").alias("name")).distinct().collect()
     topics = {r["name"]: sanitised_topic(f"{source.topic_prefix}.{r['name']}") for r in rows}
+    topics = {name: topic for name, topic in topics.items() if not other.fullmatch(name)}
     return {n: t for n, t in topics.items() if topic_role(source, t) is TopicRole.DATA}
