@@ -97,6 +97,23 @@ def test_a_change_of_a_bag_without_the_row_before_is_quarantined(runs: Runs):
     assert [row.reason for row in rows] == ["no_before_image"]
 
 
+def test_a_change_of_a_bag_whose_row_before_has_a_gap_is_quarantined(runs: Runs):
+    visits = Table("visits", COLUMNS, key=())
+    connector, large = Postgres(runs.source.name), PLACEHOLDER_BASE64
+    connector.transact(*((visits, "c", None, row(at, 1, "/w==")) for at in ("Turku", "Oulu")))
+    connector.transact(
+        (visits, "u", row("Turku", 1, large), row("Turku", 2, large)),
+        (visits, "d", row("Oulu", 1, large), None),
+    )
+    assert laws_hold(runs.run(connector)["apply"])
+    assert runs.rows("visits", "place", "n", "hex(photo)") == [
+        ("Oulu", 1, "FF"),
+        ("Turku", 1, "FF"),
+    ]
+    rows = runs.ledger.rows(QUARANTINE, source=runs.source.name)
+    assert [row.reason for row in rows] == ["no_before_image"] * 2
+
+
 def test_a_key_of_the_toml_file_follows_its_row(runs: Runs):
     keyed = Table("keyed", COLUMNS, key=())
     connector = Postgres(runs.source.name)

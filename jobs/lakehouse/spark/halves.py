@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+import pyspark.sql.functions as F
 from pyspark.sql import DataFrame
 
 from lakehouse.envelope import DELETE, PLACEHOLDER, PLACEHOLDER_BASE64, UPDATE
 from lakehouse.names import quote_ident
 from lakehouse.plan.tables import TablePlan
 from lakehouse.spark.shapes import is_float, json_types
-from lakehouse.spark.sql import literal
+from lakehouse.spark.sql import any_of, literal
 from lakehouse.spark.versions import token_fields
 
 # The placeholder is text, its bytes, or an array's only element.
@@ -92,6 +93,13 @@ def _both(events: DataFrame, plan: TablePlan) -> DataFrame:
         f"WHEN {is_update}{lacks} THEN array({goes}, {comes}) ELSE array({comes}) END"
     )
     both = events.selectExpr(*_COMMON, "op AS event_op", "moves AS moved", *images)
+    if plan.is_bag and plan.placeholders:
+        # An image with gaps is that of no row that could be found.
+        gaps = [
+            is_placeholder(f"before.{quote_ident(field)}")
+            for field in token_fields(plan.versions).values()
+        ]
+        both = both.withColumn("before", F.expr(f"if({any_of(gaps)}, NULL, before)"))
     return both.selectExpr(*_COMMON, f"moved OR {is_update} AS moves", f"inline({parts})")
 
 
