@@ -42,7 +42,8 @@ for source in load_readable(Settings.from_environment()).sources:
             "action": Param("approve", enum=["approve", "reject"]),
             "renames": Param(
                 [],
-                type="array",
+                # Null is a field that a person has emptied.
+                type=["null", "array"],
                 items={"type": "string", "pattern": "^[^=]+=.+$"},
                 description="Columns that were renamed, one a line: old=new",
             ),

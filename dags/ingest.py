@@ -2,6 +2,7 @@
 
 **land** appends raw messages to `bronze.<source>` · **check** judges schema changes · **apply**
 stages row changes · **validate** judges the staged rows · **publish** makes them one cut.
+A scheduled run lands what came until its data interval ended, one that you trigger what there is.
 
 **Once more:** clear a task, or start a backfill with *Trigger → Backfill*; any run, in any order,
 any number of times, ends in the same tables. Clearing `land` lands nothing twice. A backfill makes

@@ -36,7 +36,8 @@ for source in load_readable(Settings.from_environment()).sources:
         params={
             "tables": Param(
                 [],
-                type="array",
+                # Null is a field that a person has emptied.
+                type=["null", "array"],
                 items={"type": "string", "minLength": 1},
                 description="Tables as in the TOML file, one a line: public.orders. None: all",
             ),

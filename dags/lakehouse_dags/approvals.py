@@ -34,7 +34,7 @@ class Approval(BaseOperator):
             self.source_name,
             table=params["table"],
             action=params["action"],
-            renames=params["renames"],
+            renames=params["renames"] or (),
             person=context["dag_run"].triggering_user_name or "airflow",
         )
         done = subprocess.run(

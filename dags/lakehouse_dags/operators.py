@@ -37,10 +37,15 @@ from lakehouse_dags.variables import database_variables, environment, kafka_vari
 if TYPE_CHECKING:
     from airflow.providers.openlineage.extractors import OperatorLineage
 
-# Rendered when the task runs. A manual run without a logical date has no data interval.
+# Rendered when the task runs.
 RUN_ID = "{{ run_id }}"
 STARTED = "{{ dag_run.start_date.isoformat() }}"
-UNTIL = "{{ (dag_run.data_interval_end or dag_run.run_after).isoformat() }}"
+# A person's run lands what there is: its data interval, which the form of Airflow's page makes up
+# and other ways leave out, ends where the schedule's last one did.
+UNTIL = (
+    "{{ (dag_run.run_after if dag_run.run_type == 'manual' else "
+    "dag_run.data_interval_end or dag_run.run_after).isoformat() }}"
+)
 # A backfill makes the rows of its interval again; any other run makes none, and says so.
 BACKFILLED = (
     "{{ dag_run.data_interval_start.isoformat() if dag_run.run_type == 'backfill' else '' }}"

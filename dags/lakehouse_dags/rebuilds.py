@@ -49,7 +49,7 @@ class Rebuilding(SubmittedStep):
     def execute(self, context: Context) -> dict[str, object]:  # type: ignore[override]
         """Submit the application with the form's values."""
         params = context["params"]
-        rebuild = Rebuild(tuple(params["tables"]), params["undo"])
+        rebuild = Rebuild(tuple(params["tables"] or ()), params["undo"])
         self.application_args = [*(self.application_args or []), *asked(rebuild)]
         return super().execute(context)
 

@@ -113,9 +113,8 @@ class FollowedSignal(BaseSensorOperator):
 
 
 def _lines(description: str) -> Param:
-    """A field of several lines."""
-    items = {"type": "string", "minLength": 1}
-    return Param([], type="array", items=items, description=description)
+    """A field of several lines; Airflow makes null of one that a person has emptied."""
+    return Param([], type=["null", "array"], items={"type": "string"}, description=description)
 
 
 def _text(description: str) -> Param:

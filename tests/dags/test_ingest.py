@@ -125,7 +125,24 @@ def test_arguments_are_complete_and_take_run_and_interval_from_airflow(project_d
     assert (config["name"], config["topic_prefix"]) == ("inventory", "inventory")
     assert named["--run-id"] == "{{ run_id }}"
     assert "dag_run.start_date" in named["--run-started"]
-    assert "data_interval_end or dag_run.run_after" in named["--until"]
+
+
+def test_a_run_lands_until_its_interval_ends_and_one_of_a_person_what_there_is(project_dags):
+    arguments = tasks_of(project_dags["ingest_inventory"])["land"]["arguments"]
+    end, after = datetime(2026, 1, 31, 6, tzinfo=UTC), datetime(2026, 1, 31, 6, 3, tzinfo=UTC)
+    found = [
+        Template(arguments[arguments.index("--until") + 1]).render(
+            dag_run=SimpleNamespace(run_type=run_type, data_interval_end=known, run_after=after)
+        )
+        for run_type, known in (
+            ("scheduled", end),
+            ("backfill", end),
+            ("manual", end),
+            ("manual", None),
+            ("asset_triggered", None),
+        )
+    ]
+    assert found == [end.isoformat()] * 2 + [after.isoformat()] * 3
 
 
 def test_a_backfill_alone_says_where_its_interval_begins(project_dags):
@@ -196,7 +213,10 @@ def test_a_signal_is_a_form_with_two_tasks_that_never_keep_ingest_waiting(projec
     assert {task["trigger_rule"] for task in tasks.values()} == {"all_success"}
     assert all(task["templated"] == {} for task in tasks.values())
     assert dag["params"]["action"]["enum"] == ["execute", "stop", "pause", "resume"]
-    assert dag["params"]["tables"]["items"]["type"] == "string"
+    # Of a field that was emptied Airflow's form makes null.
+    for field in ("tables", "conditions"):
+        assert dag["params"][field]["type"] == ["null", "array"]
+        assert dag["params"][field]["items"]["type"] == "string"
 
 
 def test_the_form_takes_sql_only_where_the_file_allows_it(reading, project_dags):

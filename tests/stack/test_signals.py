@@ -184,6 +184,8 @@ def test_a_snapshot_is_followed_until_its_rows_are_published(
             while not published.done():
                 product.run()
     assert read.rows > 0
+    # What had ended before it was followed is told, too.
+    assert told[0].endswith(f", {read.rows} rows")
     assert told[-1] == f"published: cut {published.result()}"
     changing.barrier.pass_one()
     cut = product.run()

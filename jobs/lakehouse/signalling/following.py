@@ -106,6 +106,9 @@ class Follower:
                     self._tell_all(said(before, state))
                 if message is None:
                     self._check_patience(state)
+        if catching_up:
+            # It had ended before it was followed.
+            self._tell_all(state.sentences())
         if state.failures:
             raise SnapshotFailed("; ".join(state.failures))
         return state

@@ -1,56 +1,54 @@
-"""Airflow, added to the stack of the folder above while the tests of this one run."""
+"""Airflow, added to the stack of the folder above while the tests of this one run.
+
+What takes long is done once, and at the same time where it can be: the backfill of one source goes
+on while the forms and pages of another one are tested.
+"""
 
 from __future__ import annotations
 
-import json
-import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import pytest
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from infra.airflow_api import AirflowApi, DagRun, log_in
 from infra.stack import up
 from infra.state import AirflowAddress
 from infra.stopping import end_servers, living_servers
+from lakehouse.spark.ledger import Ledger
 from tests.stack.conftest import Stack
+from tests.stack.with_airflow.asking import token_of
+from tests.stack.with_airflow.person import PATIENCE_MS, Person, arrive
+from tests.stack.with_airflow.scheduled import (
+    Backfill,
+    Schedule,
+    Watched,
+    reschedule,
+    start_backfill,
+    watch,
+)
+from tests.support.chromium import MISSING, launch
 
 
 @dataclass(frozen=True)
-class ReadAgain:
-    """A table that a form's signal had read again, and the run of ingest that published it."""
+class Ingested:
+    """A run of ingest that a person's program started."""
 
     api: AirflowApi
-    ended: tuple[DagRun, ...]
-
-    @property
-    def ingested(self) -> DagRun:
-        """The run of ingest."""
-        return next(run for run in self.ended if run.dag_id == "ingest_inventory")
-
-
-def call(url: str, *, body: dict | None = None, token: str | None = None) -> dict:
-    """A request to Airflow as a person's own program would send it."""
-    headers = {"Content-Type": "application/json"}
-    if token is not None:
-        headers["Authorization"] = f"Bearer {token}"
-    data = None if body is None else json.dumps(body).encode()
-    with urllib.request.urlopen(urllib.request.Request(url, data, headers), timeout=30) as answer:
-        return json.loads(answer.read())
-
-
-def token_of(airflow: AirflowAddress, user: str) -> str:
-    """Log in as one of those who have a password."""
-    password = json.loads(Path(airflow.password_file).read_text())[user]
-    login = {"username": user, "password": password}
-    return call(f"{airflow.url}/auth/token", body=login)["access_token"]
+    run: DagRun
 
 
 @pytest.fixture(scope="package")
-def airflow(stack: Stack) -> Iterator[AirflowAddress]:
+def schedule(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> Schedule:
+    """When runs are due."""
+    return reschedule(stack, tmp_path_factory.mktemp("schedule") / "sources")
+
+
+@pytest.fixture(scope="package")
+def airflow(stack: Stack, schedule: Schedule) -> Iterator[AirflowAddress]:
     """Airflow, which ends before it slows the tests of other folders down."""
-    state = up(stack.settings, airflow=True)
+    state = up(schedule.settings, airflow=True)
     assert state.airflow is not None
     yield state.airflow
     state = stack.state
@@ -61,19 +59,62 @@ def airflow(stack: Stack) -> Iterator[AirflowAddress]:
 
 
 @pytest.fixture(scope="package")
+def api(airflow: AirflowAddress) -> AirflowApi:
+    """A client of the admin's."""
+    return log_in(airflow)
+
+
+@pytest.fixture(scope="package")
 def token(airflow: AirflowAddress) -> str:
     """The admin's."""
     return token_of(airflow, airflow.user)
 
 
 @pytest.fixture(scope="package")
-def read_again(stack: Stack, airflow: AirflowAddress) -> ReadAgain:
-    """A snapshot that a person asked for in a form, and the run that published its rows."""
-    api = log_in(airflow)
-    for dag in ("signal_inventory", "ingest_inventory"):
-        api.await_dag(dag)
-    form = {"action": "execute", "tables": ["public.locations"], "conditions": ["code like '%'"]}
-    signalled = api.trigger("signal_inventory", "read_again", form)
-    ended = api.await_end([signalled], print, deadline_s=500)
-    ingested = api.trigger("ingest_inventory", "after_read_again")
-    return ReadAgain(api, (*ended, *api.await_end([ingested], print, deadline_s=500)))
+def begun(api: AirflowApi) -> DagRun:
+    """The first run of ingest of `inventory`."""
+    api.await_dag("ingest_inventory")
+    return api.trigger("ingest_inventory", "by_hand")
+
+
+@pytest.fixture(scope="package")
+def ingested(api: AirflowApi, begun: DagRun) -> Ingested:
+    """That run, once it has published."""
+    [ended] = api.await_end([begun], print, deadline_s=500)
+    return Ingested(api, ended)
+
+
+@pytest.fixture(scope="package")
+def browser() -> Iterator[Browser]:
+    """A browser."""
+    expect.set_options(timeout=PATIENCE_MS)
+    with sync_playwright() as playwright:
+        started = launch(playwright)
+        if started is None:
+            pytest.skip(MISSING)
+        yield started
+        started.close()
+
+
+@pytest.fixture(scope="package")
+def admin(airflow: AirflowAddress, browser: Browser) -> Person:
+    """The admin, who has logged in."""
+    return arrive(browser, airflow, airflow.user)
+
+
+@pytest.fixture(scope="package")
+def page(admin: Person) -> Page:
+    """The admin's page."""
+    return admin.page
+
+
+@pytest.fixture(scope="package")
+def watched(api: AirflowApi, admin: Person, schedule: Schedule, begun: DagRun) -> Watched:
+    """A scheduled run, which begins once a person lets the Dag run, seen in the browser."""
+    return watch(api, admin, schedule)
+
+
+@pytest.fixture(scope="package")
+def backfill(stack: Stack, api: AirflowApi, admin: Person, watched: Watched) -> Backfill:
+    """A backfill that a person has started while a scheduled run was due; it goes on."""
+    return start_backfill(api, admin, Ledger(stack.settings), watched)

@@ -18,7 +18,7 @@ from infra.stopping import living_servers
 from lakehouse.config import load_sources
 from tests.stack.conftest import Stack, settings_of
 from tests.stack.test_lifecycle import listening_addresses
-from tests.stack.with_airflow.conftest import ReadAgain, call
+from tests.stack.with_airflow.asking import call
 
 DEADLINE_S = 240
 COMPONENTS = {
@@ -87,10 +87,3 @@ def test_tasks_find_the_connections_of_the_toml_files(tmp_path: Path):
     assert json.loads(found["AIRFLOW_CONN_SPARK_DEFAULT"])["host"] == "local[2]"
     assert found["LAKEHOUSE_HOME"] == str(tmp_path)
     assert found["LAKEHOUSE_SOURCES"] == str(settings.sources)
-
-
-def test_a_form_s_snapshot_ends_once_a_run_of_ingest_has_published_its_rows(read_again: ReadAgain):
-    assert {run.dag_id: run.state for run in read_again.ended} == {
-        "signal_inventory": "success",
-        "ingest_inventory": "success",
-    }

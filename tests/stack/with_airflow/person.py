@@ -1,0 +1,115 @@
+"""What a person does in Airflow's pages: log in, let a Dag run, fill in forms, read logs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from playwright.sync_api import Browser, FrameLocator, Locator, Page, Response, expect
+
+from infra.state import AirflowAddress
+from tests.stack.with_airflow.asking import password_of
+
+PATIENCE_MS = 90_000
+# A run of ingest waits for others, and for a slow machine.
+RUN_MS = 600_000
+
+
+@dataclass(frozen=True)
+class Person:
+    """Someone who has logged in."""
+
+    page: Page
+    url: str
+
+    def opens(self, path: str) -> None:
+        """Open one of Airflow's pages."""
+        self.page.goto(self.url + path)
+
+    def switches(self, dag: str) -> None:
+        """Let a Dag run that stood still, or the other way round."""
+        self.opens(f"/dags/{dag}")
+        with self.page.expect_response(lambda answer: answer.request.method == "PATCH") as sent:
+            self.page.get_by_test_id("toggle-pause").first.click()
+        assert sent.value.ok
+
+    def opens_form(self, dag: str) -> Locator:
+        """The dialog in which a run is started."""
+        self.opens(f"/dags/{dag}")
+        self.page.get_by_test_id("trigger-dag-button").click()
+        return self.page.get_by_role("dialog").first
+
+    def sends(self, form: Locator) -> Response:
+        """How Airflow answers the form."""
+        with self.page.expect_response(_starts_a_run) as sent:
+            form.get_by_test_id("trigger-dag-submit").click()
+        return sent.value
+
+    def starts(self, dag: str, fields: Mapping[str, str] | None = None) -> str:
+        """Fill in the fields, each line a line, and start a run.
+
+        Returns:
+            The run's id.
+        """
+        form = self.opens_form(dag)
+        for name, text in (fields or {}).items():
+            field = form.locator(f"#element_{name}")
+            if name == "action":
+                field.click()
+                self.page.get_by_role("option", name=text).click()
+            else:
+                field.fill(text)
+        answer = self.sends(form)
+        assert answer.ok, answer.text()
+        return answer.json()["dag_run_id"]
+
+    def backfills(self, dag: str, first: datetime, last: datetime, *, runs: int) -> None:
+        """Have all runs once more whose intervals begin at these times and in between."""
+        form = self.opens_form(dag)
+        form.get_by_text("Backfill", exact=True).click()
+        for number, time in enumerate((first, last)):
+            form.get_by_test_id("datetime-input").nth(number).click()
+            self.page.get_by_placeholder("YYYY/MM/DD").fill(f"{time:%Y/%m/%d}")
+            self.page.get_by_placeholder("HH:mm").fill(f"{time:%H:%M}")
+            form.get_by_text("Date Range").click()
+            expect(self.page.get_by_placeholder("HH:mm")).to_have_count(0)
+        form.get_by_text("All Runs", exact=True).click()
+        form.locator('input[type="number"]').fill(str(runs))
+        expect(form).to_contain_text(f"{runs} runs will be triggered.")
+        with self.page.expect_response(lambda a: a.url.endswith("/backfills")) as sent:
+            form.get_by_role("button", name="Run Backfill").click()
+        assert sent.value.ok, sent.value.text()
+
+    def sees_end(self, dag: str, run_id: str, state: str = "Success") -> None:
+        """Watch a run until it ends as expected."""
+        self.opens(f"/dags/{dag}/runs/{run_id}")
+        shown = self.page.get_by_test_id("header-card").get_by_test_id("state-badge")
+        expect(shown).to_have_text(state, timeout=RUN_MS)
+
+    def log_of(self, dag: str, run_id: str, task: str) -> Locator:
+        """The log of a task, which grows while the task runs."""
+        self.opens(f"/dags/{dag}/runs/{run_id}/tasks/{task}")
+        return self.page.get_by_test_id("virtualized-list")
+
+
+def arrive(browser: Browser, airflow: AirflowAddress, user: str) -> Person:
+    """Log in, in a window of its own whose clock is UTC."""
+    window = {"width": 1600, "height": 1200}
+    page = browser.new_context(viewport=window, timezone_id="UTC").new_page()
+    page.set_default_timeout(PATIENCE_MS)
+    page.goto(airflow.url)
+    page.locator('input[name="username"]').fill(user)
+    page.locator('input[name="password"]').fill(password_of(airflow, user))
+    page.locator('button[type="submit"]').click()
+    page.wait_for_url(lambda url: "/login" not in url)
+    return Person(page, airflow.url)
+
+
+def framed(page: Page) -> FrameLocator:
+    """The page inside Airflow's."""
+    return page.frame_locator('iframe[title="Data quality"]')
+
+
+def _starts_a_run(answer: Response) -> bool:
+    return answer.request.method == "POST" and answer.url.endswith("/dagRuns")
