@@ -144,7 +144,8 @@ def test_a_number_that_is_told_to_be_larger_is_the_same_number(before, after, ex
     ],
 )
 def test_what_is_sent_can_be_kept_as_it_is(sent, declared, expected):
-    assert types(read_schema(envelope(x=sent), POSTGRESQL, {"x": declared})) == {"x": expected}
+    for connector in (POSTGRESQL, CONNECTORS["oracle"]):
+        assert types(read_schema(envelope(x=sent), connector, {"x": declared})) == {"x": expected}
 
 
 @pytest.mark.parametrize(
