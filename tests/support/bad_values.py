@@ -59,6 +59,21 @@ COLUMNS: dict[str, ROW] = {
     "zoned": _field("string", "io.debezium.time.ZonedTimestamp"),
     "list": _field("array", items=_INT),
     "map": _field("map", keys={"type": "string"}, values=_INT),
+    "pairs": _field("map", keys={"type": "int16"}, values=_INT),
+    "sparse": _field(
+        "struct",
+        "io.debezium.data.SparseDoubleVector",
+        fields=[
+            {"type": "int16", "optional": False, "field": "dimensions"},
+            {
+                "type": "map",
+                "keys": {"type": "int16", "optional": False},
+                "values": {"type": "double", "optional": False},
+                "optional": False,
+                "field": "vector",
+            },
+        ],
+    ),
     "point": _field(
         "struct", fields=[{**_field("double"), "field": "x"}, {**_INT, "field": "srid"}]
     ),
@@ -146,6 +161,18 @@ OTHERS = {
     "list_null_inside": _kept("list", "[1,null]", [1, None]),
     "map_list": _bad("map", "[1]"),
     "map_word_inside": _bad("map", '{"a":"one"}'),
+    "pairs_of_numbers": _kept("pairs", "[[1,2],[-3,null]]", [(1, 2), (-3, None)]),
+    "pairs_none": _kept("pairs", "[]", []),
+    "pairs_object": _bad("pairs", '{"1":2}'),
+    "pairs_text": _bad("pairs", '"[[1,2]]"'),
+    "pairs_key_twice": _bad("pairs", "[[1,2],[1,3]]"),
+    "sparse_vector": _kept(
+        "sparse",
+        '{"dimensions":5,"vector":[[1,1.5],[5,-2.0]]}',
+        {"dimensions": 5, "vector": [(1, 1.5), (5, -2.0)]},
+    ),
+    "sparse_object": _bad("sparse", '{"dimensions":5,"vector":{"1":1.5}}'),
+    "sparse_word_inside": _bad("sparse", '{"dimensions":5,"vector":[[1,"one"]]}'),
     "struct_text": _bad("point", '"POINT(1 2)"'),
     "struct_word_inside": _bad("point", '{"x":"one","srid":4326}'),
     "struct_member_absent": _kept("point", '{"x":1.5}', {"x": 1.5, "srid": None}),

@@ -40,6 +40,7 @@ def facts(kind: str, wire: str, semantic: str = "", **more: str) -> ColumnFacts:
         ("postgresql", facts("decimal(10,2)", "bytes", DECIMAL), LOSSY, "NaN"),
         ("postgresql", facts("array<string>", "array"), LOSSY, "inner arrays"),
         ("oracle", facts("timestamp", "string", DEBEZIUM + "ZonedTimestamp"), LOSSY, "offset"),
+        ("oracle", facts("timestamp", "string", DEBEZIUM + "ZonedTimestamp"), LOSSY, "quarantined"),
         ("sqlserver", facts("bigint", "int64", DEBEZIUM + "NanoTimestamp"), LOSSY, "1677"),
         ("postgresql", facts("bigint", "int64", DEBEZIUM + "MicroDuration"), LOSSY, "30.4375"),
         ("mysql", facts("date", "int32", DEBEZIUM + "Date"), LOSSY, "zero dates"),

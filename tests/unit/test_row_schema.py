@@ -31,6 +31,27 @@ def test_a_time_with_zone_is_text_where_it_has_more_digits_than_a_timestamp():
     assert set(found.values()) == {"zoned timestamp"}
 
 
+@pytest.mark.parametrize(
+    ("keys", "expected"),
+    [
+        ({"type": "string"}, "map map<string,double>"),
+        ({"type": "string", "name": "io.debezium.data.Uuid"}, "map map<string,double>"),
+        ({"type": "int16"}, "map map<int,double>"),
+        ({"type": "int32", "name": "io.debezium.time.Date"}, "map map<date,double>"),
+        ({"type": "bytes"}, "map map<binary,double>"),
+    ],
+)
+def test_the_keys_of_a_map_have_the_type_that_the_schema_says(keys, expected):
+    schema = envelope(x={"type": "map", "keys": keys, "values": {"type": "double"}})
+    assert types(read_schema(schema, POSTGRESQL, {})) == {"x": expected}
+
+
+def test_a_map_whose_keys_no_map_of_silver_can_have_is_a_problem_of_its_table():
+    pairs = {"type": "map", "keys": {"type": "int16"}, "values": {"type": "double"}}
+    schema = envelope(x={**pairs, "keys": pairs})
+    assert "type 'map' of a map's keys" in read_schema(schema, POSTGRESQL, {}).problem
+
+
 def test_tidbs_extension_tells_what_the_wire_hides():
     schema = envelope(
         a={"type": "int64", "tidb_type": "bigint unsigned"},
@@ -123,7 +144,8 @@ def test_a_number_that_is_told_to_be_larger_is_the_same_number(before, after, ex
     ],
 )
 def test_what_is_sent_can_be_kept_as_it_is(sent, declared, expected):
-    assert types(read_schema(envelope(x=sent), POSTGRESQL, {"x": declared})) == {"x": expected}
+    for connector in (POSTGRESQL, CONNECTORS["oracle"]):
+        assert types(read_schema(envelope(x=sent), connector, {"x": declared})) == {"x": expected}
 
 
 @pytest.mark.parametrize(

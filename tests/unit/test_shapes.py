@@ -12,6 +12,8 @@ from lakehouse.spark.shapes import fits
 STRING, NUMBER = ValueType(Kind.CAST, "string"), ValueType(Kind.CAST, "bigint")
 ARRAY = ValueType(Kind.ARRAY, "array<string>", element=STRING)
 POINT = ValueType(Kind.STRUCT, "struct<x:double>")
+MAP = ValueType(Kind.MAP, "map<string,bigint>", element=NUMBER)
+PAIRS = ValueType(Kind.MAP, "map<bigint,bigint>", element=NUMBER, key=NUMBER)
 MASKED = ValueType(Kind.HASHED, "string", element=STRING)
 
 
@@ -55,6 +57,13 @@ def test_a_nested_column_hides_no_other(kind: ValueType) -> None:
     for other in ("b: STRING", "z: BIGINT"):
         wrong = f"OBJECT<a: {one}, {other}, c: {one}>"
         assert not is_fitting(wrong, columns(a=kind, b=NUMBER, c=kind))
+
+
+def test_a_map_is_sent_as_an_object_or_as_pairs_where_its_keys_are_no_text() -> None:
+    sent = ("OBJECT<a: OBJECT<x: BIGINT>>", "OBJECT<a: ARRAY<ARRAY<BIGINT>>>")
+
+    assert [is_fitting(text, columns(a=MAP)) for text in sent] == [True, False]
+    assert [is_fitting(text, columns(a=PAIRS)) for text in sent] == [False, True]
 
 
 def test_an_image_of_many_columns_is_told_at_once() -> None:

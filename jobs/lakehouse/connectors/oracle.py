@@ -26,8 +26,8 @@ ORACLE = Connector(
     # https://docs.oracle.com/en/database/oracle/oracle-database/23/sqlrf/constraint.html
     inline_references=InlineReference.TO_KEY,
     losses={
-        "io.debezium.time.ZonedTimestamp": "the offset of its zone and digits behind the "
-        "microsecond are lost, the instant is kept",
+        "io.debezium.time.ZonedTimestamp": "the offset of its zone is lost, the instant is kept, "
+        "and one with digits behind the microsecond is quarantined (declare the type as text)",
     },
     # https://docs.oracle.com/en/database/oracle/oracle-database/23/sqlrf/Database-Object-Names-and-Qualifiers.html
     sql=SqlText(any_name=False),

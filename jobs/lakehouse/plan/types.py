@@ -56,6 +56,7 @@ class ValueType:
         scale: Digits behind the point, for decimals.
         element: Of an array; the value of a map; what a masked value was; what a narrow number or
             a value of another type is sent as.
+        key: Of a map whose keys are no text, and which is sent as an array of pairs; else None.
         fields: Of a struct.
     """
 
@@ -63,6 +64,7 @@ class ValueType:
     spark: str
     scale: int = 0
     element: ValueType | None = None
+    key: ValueType | None = None
     fields: tuple[tuple[str, ValueType], ...] = ()
 
     @property
@@ -269,7 +271,14 @@ def _array(schema: Schema, connector: Connector | None) -> ValueType:
 
 def _map(schema: Schema, connector: Connector | None) -> ValueType:
     element = value_type(_schema(schema.get("values")), connector)
-    return ValueType(Kind.MAP, f"map<string,{element.spark}>", element=element)
+    keys = _schema(schema.get("keys"))
+    if keys.get("type") == "string":
+        # Kafka Connect writes an object, whatever the text stands for.
+        return ValueType(Kind.MAP, f"map<string,{element.spark}>", element=element)
+    if keys.get("type") in _NESTED:
+        raise ValueError(f"type {keys.get('type')!r} of a map's keys: expected a plain type")
+    key = value_type(keys, connector)
+    return ValueType(Kind.MAP, f"map<{key.spark},{element.spark}>", element=element, key=key)
 
 
 def _struct(schema: Schema, connector: Connector | None) -> ValueType:

@@ -179,10 +179,27 @@ def _array(token: str, kind: ValueType) -> str:
 
 
 def _map(token: str, kind: ValueType) -> str:
+    """An object; a map whose keys are no text is an array of pairs, as Kafka Connect writes it."""
+    if kind.key is not None:
+        return _pairs(token, kind.key, _inner(kind))
     tokens = f"try_variant_get(try_parse_json({token}), '$', 'map<string,string>')"
     values = f"transform_values(sent, (name, item) -> {decode('item', _inner(kind))})"
     found = _all_or_none("map_values(sent)", "map_values(got)", "got")
     return _let("sent", tokens, _let("got", values, found))
+
+
+def _pairs(token: str, key: ValueType, value: ValueType) -> str:
+    """A map of pairs; NULL unless each is one, with a key of its own."""
+    tokens = f"try_variant_get(try_parse_json({token}), '$', 'array<array<string>>')"
+    is_pair = "size(pair) <=> 2 AND pair[0] IS NOT NULL"
+    keys = f"transform(pairs, pair -> {decode('pair[0]', key)})"
+    values = f"transform(pairs, pair -> {decode('pair[1]', value)})"
+    found = _all_or_none("transform(pairs, pair -> pair[1])", "map_values(got)", "got")
+    whole = _let("got", f"map_from_arrays(keys, {values})", found)
+    # A map of Spark has no NULL for a key, and refuses one that comes twice.
+    are_keys = "forall(keys, k -> k IS NOT NULL) AND size(array_distinct(keys)) = size(keys)"
+    of_keys = _let("keys", keys, f"if({are_keys}, {whole}, NULL)")
+    return _let("pairs", tokens, f"if(forall(pairs, pair -> {is_pair}), {of_keys}, NULL)")
 
 
 def _elements(tokens: str, kind: ValueType) -> str:

@@ -144,4 +144,6 @@ def _types(column: Column) -> str:
     if column.doc.startswith(DECLARED) or column.type.kind in (Kind.HASHED, Kind.REDACTED):
         return _ANY
     sent = column.type.sent
+    if sent.key is not None:
+        return _ARRAY
     return _OF_KIND.get(sent.kind) or _OF_TYPE.get(sent.spark, _ANY)
