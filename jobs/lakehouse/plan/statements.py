@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import dropwhile
 
 import sqlglot
 from sqlglot import Token, TokenType, exp
@@ -24,7 +25,7 @@ _WORD = re.compile(r"\w+")
 _DEPTH = {TokenType.L_PAREN: 1, TokenType.R_PAREN: -1}
 # What DROP and ADD in a clause may be about instead of a column.
 _KEYS = frozenset(("CHECK", "CONSTRAINT", "FOREIGN", "FULLTEXT", "INDEX", "KEY", "PRIMARY"))
-_PARTS = _KEYS | {"PARTITION", "PERIOD", "SPATIAL", "SYSTEM", "UNIQUE", "("}
+_PARTS = _KEYS | {"PARTITION", "PERIOD", "SPATIAL", "SYSTEM", "UNIQUE"}
 
 
 def renamed_columns(ddl: str, dialect: str | None) -> tuple[Pair, ...]:
@@ -159,10 +160,20 @@ def _replaced(tokens: Sequence[Token]) -> frozenset[str]:
     for clause in _clauses(tokens):
         # The table's name stands before the first clause.
         verb = next((n for n, token in enumerate(clause) if _is_word(token, about)), len(clause))
-        name = next((t for t in clause[verb + 1 :] if not _is_word(t, _IF_THERE)), None)
-        if name is not None and not _is_word(name, _PARTS):
-            about[clause[verb].text.upper()].add(name.text.lower())
+        for part in _columns(clause[verb + 1 :]):
+            name = next((t for t in part if not _is_word(t, _IF_THERE)), None)
+            if name is not None and not _is_word(name, _PARTS):
+                about[clause[verb].text.upper()].add(name.text.lower())
     return frozenset(about["DROP"] & about["ADD"])
+
+
+def _columns(tokens: Sequence[Token]) -> list[list[Token]]:
+    """The definitions in a clause: ADD has several in brackets, of Oracle DROP too."""
+    rest = list(dropwhile(lambda token: _is_word(token, _IF_THERE), tokens))
+    if rest and rest[0].token_type == TokenType.L_PAREN:
+        end = rest[-1].token_type == TokenType.R_PAREN
+        return _clauses(rest[1:-1] if end else rest[1:])
+    return [rest]
 
 
 def _clauses(tokens: Iterable[Token]) -> list[list[Token]]:
