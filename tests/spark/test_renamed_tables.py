@@ -19,18 +19,25 @@ SOURCE = [{"type": "string", "optional": True, "field": name} for name in ("name
 
 
 class MySql:
-    """Writes the topics of one connector, one statement after the other."""
+    """Writes the topics of one connector, one statement after the other.
+
+    Attributes:
+        database: Where the tables of what it writes next are.
+    """
 
     def __init__(self, prefix: str) -> None:
-        self.prefix, self.messages = prefix, []
+        self.prefix, self.messages, self.database = prefix, [], "shop"
 
     def write(self, table: str, op: str, number: int, note: str | None = None) -> None:
         """A change of one row."""
         row = {"id": number, "note": note}
         images = {"before": None if op == "c" else row, "after": None if op == "d" else row}
-        value = {"schema": _schema(table), "payload": {**images, "op": op, **self._source(table)}}
+        value = {
+            "schema": _schema(f"{self.database}.{table}"),
+            "payload": {**images, "op": op, **self._source(table)},
+        }
         key = {"schema": {"type": "struct", "fields": ROW[:1]}, "payload": {"id": number}}
-        self._send(f"{self.prefix}.shop.{table}", key, value)
+        self._send(f"{self.prefix}.{self.database}.{table}", key, value)
 
     def execute(self, ddl: str, kind: str, table: str) -> None:
         """A statement, with the table as it is afterwards."""
@@ -39,12 +46,12 @@ class MySql:
             {"name": "note", "typeName": "VARCHAR", "length": 20, "optional": True},
         ]
         after = None if kind == "DROP" else {"primaryKeyColumnNames": ["id"], "columns": columns}
-        change = {"type": kind, "id": f'"shop"."{table}"', "table": after}
-        payload = {"databaseName": "shop", "ddl": ddl, "tableChanges": [change]}
+        change = {"type": kind, "id": f'"{self.database}"."{table}"', "table": after}
+        payload = {"databaseName": self.database, "ddl": ddl, "tableChanges": [change]}
         self._send(self.prefix, {}, {"payload": {**payload, **self._source(table)}})
 
     def _source(self, table: str) -> dict[str, object]:
-        names = {"connector": "mysql", "name": self.prefix, "db": "shop", "table": table}
+        names = {"connector": "mysql", "name": self.prefix, "db": self.database, "table": table}
         place = {"file": "binlog.000001", "pos": 1000 + 10 * len(self.messages), "row": 0}
         return {"source": {**names, **place, "snapshot": "false", "ts_ms": 1_700_000_000_000}}
 
@@ -60,7 +67,7 @@ def _schema(table: str) -> dict[str, object]:
         for image in ("before", "after")
     ]
     source = {"type": "struct", "fields": SOURCE, "field": "source"}
-    return {"type": "struct", "fields": [*images, source], "name": f"shop.{table}.Envelope"}
+    return {"type": "struct", "fields": [*images, source], "name": f"{table}.Envelope"}
 
 
 @pytest.mark.parametrize("cuts", [(), (4, 7)])
@@ -104,3 +111,24 @@ def test_rows_follow_their_table_and_a_new_one_may_have_its_name(spark, settings
         f"{namespace}.shop__deals": [(1, "changed"), (3, "three")],
         f"{namespace}.shop__orders": [(1, "of the new table")],
     }
+
+
+@pytest.mark.parametrize("cuts", [(), (4,)])
+def test_rows_follow_their_table_into_another_database(spark, settings, tmp_path, cuts):
+    name = f"elsewhere_{len(cuts)}"
+    config = parse_source(f'connector = "mysql"\ntopic_prefix = "{name}"', name)
+    runs, source = Runs(spark, settings, tmp_path, config), MySql(name)
+    source.execute("CREATE TABLE moved (id int, note varchar(20))", "CREATE", "moved")
+    source.write("moved", "c", 1, "one")
+    source.write("moved", "c", 2, "two")
+    source.write("moved", "u", 1, "newer")
+    source.database = "e"
+    source.execute("RENAME TABLE shop.moved TO e.moved", "ALTER", "moved")
+    source.write("moved", "u", 2, "in e")
+
+    for count in (*cuts, len(source.messages)):
+        runs.steps(write_archive(tmp_path / f"first_{count}", source.messages[:count]))
+
+    found = spark.table(full_name(f"silver_{name}.e__moved")).select("id", "note").collect()
+    assert sorted(tuple(row) for row in found) == [(1, "newer"), (2, "in e")]
+    assert not spark.catalog.tableExists(full_name(f"silver_{name}.shop__moved"))

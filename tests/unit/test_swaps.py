@@ -13,11 +13,13 @@ from tests.unit.test_quality_ddl import ID, NAME, SHOP, column
 WIDE = column("name", "VARCHAR", length=20)
 
 
-def sent(offset: int, position: int, ddl: str, table: str, *columns: dict) -> SchemaEvent:
+def sent(
+    offset: int, position: int, ddl: str, table: str, *columns: dict, database: str = "shop"
+) -> SchemaEvent:
     """A message about one table; one without columns is not there afterwards."""
     after = {"primaryKeyColumnNames": ["id"], "columns": list(columns)} if columns else None
     kind = "CREATE" if ddl.startswith("CREATE") else "ALTER"
-    change = {"type": kind, "id": f'"shop"."{table}"', "table": after}
+    change = {"type": kind, "id": f'"{database}"."{table}"', "table": after}
     document = json.dumps({"source": {}, "ddl": ddl, "tableChanges": [change]})
     return parse_event(SchemaMessage("shop", 0, offset, f"{position:010d}", document), "mysql")
 
@@ -90,3 +92,13 @@ def test_a_decision_about_a_statement_changes_nothing_of_what_came_after_it():
     (row,) = ddl_rows(SHOP, "later", (again,), (*rows, replace(rows[0], decision="ann")))
 
     assert row.change_kinds == ("add_column",)
+
+
+def test_a_table_that_goes_to_another_database_takes_the_place_of_none():
+    there = sent(2, 2, "CREATE TABLE e.orders (…)", "orders", ID, WIDE, database="e")
+    gone = sent(3, 3, "DROP TABLE e.orders", "orders", database="e")
+    moved = sent(4, 4, "RENAME TABLE shop.orders TO e.orders", "orders", ID, NAME, database="e")
+    rows = ddl_rows(SHOP, "run", (CREATED, there, gone, moved), ())
+
+    assert rows[-1].change_kinds == ("rename_table",)
+    assert rows[-1].previous_table == CREATED.changes[0].identity

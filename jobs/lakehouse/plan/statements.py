@@ -9,12 +9,16 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import dropwhile
 
 import sqlglot
 from sqlglot import Token, TokenType, exp
 from sqlglot.errors import ErrorLevel, SqlglotError
 
 Pair = tuple[str, str]
+# A table: what qualifies its name, empty where nothing does, and the name.
+Name = tuple[str, str]
+Names = tuple[Name, Name]
 # It prints the statements that it does not know, which may quote masked values.
 logging.getLogger("sqlglot").disabled = True
 # Words that change nothing between ALTER and TABLE, and before the names in a clause.
@@ -24,7 +28,7 @@ _WORD = re.compile(r"\w+")
 _DEPTH = {TokenType.L_PAREN: 1, TokenType.R_PAREN: -1}
 # What DROP and ADD in a clause may be about instead of a column.
 _KEYS = frozenset(("CHECK", "CONSTRAINT", "FOREIGN", "FULLTEXT", "INDEX", "KEY", "PRIMARY"))
-_PARTS = _KEYS | {"PARTITION", "PERIOD", "SPATIAL", "SYSTEM", "UNIQUE", "("}
+_PARTS = _KEYS | {"PARTITION", "PERIOD", "SPATIAL", "SYSTEM", "UNIQUE"}
 
 
 def renamed_columns(ddl: str, dialect: str | None) -> tuple[Pair, ...]:
@@ -42,8 +46,8 @@ def renamed_columns(ddl: str, dialect: str | None) -> tuple[Pair, ...]:
         return ()
 
 
-def renamed_tables(ddl: str, dialect: str | None) -> tuple[Pair, ...]:
-    """The tables that a statement renames, as (old name, new name) without their databases.
+def renamed_tables(ddl: str, dialect: str | None) -> tuple[Names, ...]:
+    """The tables that a statement renames, as (old name, new name), each with its database.
 
     Args:
         ddl: One or several statements, as the schema change event carries them.
@@ -88,16 +92,16 @@ def parsed_statements(ddl: str, dialect: str) -> tuple[exp.Expr, ...]:
     return tuple(statement for statement in found if statement is not None)
 
 
-def _altered(ddl: str, dialect: str) -> Iterator[tuple[list[Pair], list[Pair]]]:
+def _altered(ddl: str, dialect: str) -> Iterator[tuple[list[Pair], list[Names]]]:
     """The columns and the tables that each ALTER TABLE statement renames."""
     for tokens in _statements(ddl, dialect):
         statement = _parsed(ddl, tokens, dialect)
         if isinstance(statement, exp.Alter):
             actions = statement.args.get("actions") or ()
-            tables = [a.this.name for a in actions if isinstance(a, exp.AlterRename)]
+            tables = [_parts(a.this) for a in actions if isinstance(a, exp.AlterRename)]
             yield (
                 [pair for action in actions for pair in _renamed(action)],
-                [(statement.this.name, name) for name in tables],
+                [(_parts(statement.this), name) for name in tables],
             )
         else:
             # One of its clauses is beyond sqlglot: those that rename are read by their words.
@@ -125,6 +129,10 @@ def _statements(ddl: str, dialect: str) -> Iterator[list[Token]]:
         yield statement
 
 
+def _parts(table: exp.Expr) -> Name:
+    return table.text("db"), table.name
+
+
 def _renamed(action: exp.Expression) -> Iterator[Pair]:
     if isinstance(action, exp.RenameColumn):
         yield action.this.name, action.args["to"].name
@@ -133,13 +141,13 @@ def _renamed(action: exp.Expression) -> Iterator[Pair]:
         yield was.name, action.this.name
 
 
-def _by_words(tokens: Sequence[Token]) -> tuple[list[Pair], list[Pair]]:
+def _by_words(tokens: Sequence[Token]) -> tuple[list[Pair], list[Names]]:
     texts = [token.text for token in tokens if not _is_noise(token)]
     if [text.upper() for text in texts[:2]] != ["ALTER", "TABLE"]:
         return [], []
     name = next((i for i in range(2, len(texts), 2) if texts[i + 1 : i + 2] != ["."]), 2)
     columns: list[Pair] = []
-    tables: list[Pair] = []
+    tables: list[Names] = []
     for clause in _split(texts[name + 1 :], ","):
         match [clause[0].upper() if clause else "", *clause[1:]]:
             case ["CHANGE", old, new, *_] if old != new:
@@ -147,7 +155,7 @@ def _by_words(tokens: Sequence[Token]) -> tuple[list[Pair], list[Pair]]:
             case ["RENAME", old, to, new] if to.upper() == "TO":
                 columns.append((old, new))
             case ["RENAME", to, *new] if to.upper() in ("TO", "AS", "=") and _is_name(new):
-                tables.append((texts[name], new[-1]))
+                tables.append((_name(texts[2 : name + 1]), _name(new)))
     return columns, tables
 
 
@@ -159,10 +167,20 @@ def _replaced(tokens: Sequence[Token]) -> frozenset[str]:
     for clause in _clauses(tokens):
         # The table's name stands before the first clause.
         verb = next((n for n, token in enumerate(clause) if _is_word(token, about)), len(clause))
-        name = next((t for t in clause[verb + 1 :] if not _is_word(t, _IF_THERE)), None)
-        if name is not None and not _is_word(name, _PARTS):
-            about[clause[verb].text.upper()].add(name.text.lower())
+        for part in _columns(clause[verb + 1 :]):
+            name = next((t for t in part if not _is_word(t, _IF_THERE)), None)
+            if name is not None and not _is_word(name, _PARTS):
+                about[clause[verb].text.upper()].add(name.text.lower())
     return frozenset(about["DROP"] & about["ADD"])
+
+
+def _columns(tokens: Sequence[Token]) -> list[list[Token]]:
+    """The definitions in a clause: ADD has several in brackets, of Oracle DROP too."""
+    rest = list(dropwhile(lambda token: _is_word(token, _IF_THERE), tokens))
+    if rest and rest[0].token_type == TokenType.L_PAREN:
+        end = rest[-1].token_type == TokenType.R_PAREN
+        return _clauses(rest[1:-1] if end else rest[1:])
+    return [rest]
 
 
 def _clauses(tokens: Iterable[Token]) -> list[list[Token]]:
@@ -187,7 +205,7 @@ def _is_word(token: Token, words: Collection[str]) -> bool:
     return token.token_type != TokenType.IDENTIFIER and token.text.upper() in words
 
 
-def _listed(ddl: str, dialect: str) -> Iterator[Pair]:
+def _listed(ddl: str, dialect: str) -> Iterator[Names]:
     """RENAME TABLE a TO b, c TO d; RENAME a TO b: sqlglot tells their tokens alone."""
     tokens = sqlglot.tokenize(ddl, read=dialect)
     if not tokens or tokens[0].text.upper() != "RENAME":
@@ -198,7 +216,7 @@ def _listed(ddl: str, dialect: str) -> Iterator[Pair]:
     for part in _split(rest, ","):
         old, *new = _split(part, "TO")
         if len(new) == 1 and _is_name(old) and _is_name(new[0]):
-            yield old[-1], new[0][-1]
+            yield _name(old), _name(new[0])
 
 
 def _split(texts: Iterable[str], separator: str) -> list[list[str]]:
@@ -214,3 +232,8 @@ def _split(texts: Iterable[str], separator: str) -> list[list[str]]:
 def _is_name(texts: Sequence[str]) -> bool:
     """Whether the tokens are a name and what qualifies it, with dots between them."""
     return len(texts) % 2 == 1 and all(text == "." for text in texts[1::2])
+
+
+def _name(texts: Sequence[str]) -> Name:
+    """The name at the end of such tokens, and what stands right before it."""
+    return "".join(texts[-3:-2]), texts[-1]

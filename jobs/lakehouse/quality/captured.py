@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from lakehouse.config import SourceConfig
-from lakehouse.names import TableIdentity, parse_table
+from lakehouse.names import parse_table
 from lakehouse.plan.groups import Group
 from lakehouse.plan.incarnations import Parts
 from lakehouse.plan.records import SchemaVersionRow
@@ -78,8 +78,7 @@ def of_captured(
 
 def _names(change: TableChange, connector: str) -> frozenset[Parts]:
     """The names that a change tells of one table; a statement may write them in another case."""
-    before = (replace(change.identity, table=change.was),) if change.was else ()
-    tables: tuple[TableIdentity, ...] = (change.identity, *before)
+    tables = (change.identity, *((change.was,) if change.was else ()))
     return frozenset(_folded(table.parts(connector)) for table in tables)
 
 

@@ -9,16 +9,21 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from lakehouse.config import ChangeKind
-from lakehouse.connectors import CONNECTORS
+from lakehouse.connectors import CONNECTORS, Connector
 from lakehouse.connectors.base import DATABASE_SCHEMA_TABLE
 from lakehouse.names import TableIdentity, split_identifier
 from lakehouse.plan.foreign_keys import changes_keys
-from lakehouse.plan.statements import renamed_columns, renamed_tables, replaced_columns
+from lakehouse.plan.statements import Name, Names, renamed_columns, renamed_tables, replaced_columns
 from lakehouse.quality.source_types import size_rank, without_sizes
 
+# The names of a table in lower case.
+Folded: TypeAlias = tuple[str, ...]
+
 _MEMBERS = ("source", "ddl", "tableChanges")
+_HOMES = ("databaseName", "schemaName")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +80,7 @@ class TableChange:
     Attributes:
         unknown_keys: Columns of the primary key that the table has not.
         misplaced: Columns whose number is not their place in the list.
-        was: Its name before the change, where the statement renames the table; else empty.
+        was: What it was before the change, where the statement renames the table.
         swapped: Whether the statement put another table in its place, as online schema changes do.
     """
 
@@ -83,7 +88,7 @@ class TableChange:
     identity: TableIdentity
     columns: tuple[TableColumn, ...]
     unknown_keys: tuple[str, ...]
-    was: str = ""
+    was: TableIdentity | None = None
     swapped: bool = False
     misplaced: tuple[str, ...] = ()
 
@@ -93,7 +98,7 @@ class SchemaEvent:
     """A schema change event; `problem` says why it could not be read.
 
     Attributes:
-        renamed: The tables that its statement renames, old and new name.
+        renamed: The tables that its statement renames, as they were and as they are.
         keyed: Those of which it adds or drops foreign keys or constraints, in lower case.
     """
 
@@ -101,7 +106,7 @@ class SchemaEvent:
     ddl: str
     changes: tuple[TableChange, ...]
     problem: str = ""
-    renamed: tuple[tuple[str, str], ...] = ()
+    renamed: tuple[tuple[TableIdentity, TableIdentity], ...] = ()
     keyed: frozenset[str] = frozenset()
 
 
@@ -129,10 +134,13 @@ def event_of(message: SchemaMessage, document: Mapping[str, object], connector: 
     if not isinstance(told, Sequence):
         raise TypeError(f"tableChanges: expected a list, found {type(told).__name__}")
     columns, tables = renamed_columns(ddl, dialect), renamed_tables(ddl, dialect)
-    read = [_change(each, connector, columns) for each in told]
-    changes = _with_old_tables(_with_new_columns(read, replaced_columns(ddl, dialect)), tables)
-    told_so = ((change.was, change.identity.table) for change in changes if change.was)
-    renamed = tuple(dict.fromkeys((*tables, *told_so)))
+    sent = [_change(each, connector, columns) for each in told]
+    read = _with_new_columns(sent, replaced_columns(ddl, dialect))
+    changes = _with_old_tables(read, tables, rules)
+    told_so = [(change.was, change.identity) for change in changes if change.was]
+    own = changes[0].identity if changes else _own(document)
+    unsent = (tuple(_named(own, name, rules) for name in pair) for pair in tables)
+    renamed = tuple(dict.fromkeys((*told_so, *((was, name) for was, name in unsent))))
     keyed = changes_keys(ddl, rules)
     return SchemaEvent(message, ddl, tuple(changes), renamed=renamed, keyed=keyed)
 
@@ -274,7 +282,7 @@ def _change(
     identity = _identity(str(change["id"]), connector)
     if not isinstance(table, Mapping):
         return TableChange(kind, identity, (), ())
-    was = _old_name(change, identity, connector)
+    was = _former(change, identity, connector)
     keys = [str(name) for name in table.get("primaryKeyColumnNames") or ()]
     columns = _with_old_names([_column(column, keys) for column in table["columns"]], renamed)
     names = {column.name for column in columns}
@@ -283,13 +291,14 @@ def _change(
     return TableChange(kind, identity, columns, unknown, was=was, misplaced=misplaced)
 
 
-def _old_name(change: Mapping[str, object], identity: TableIdentity, connector: str) -> str:
-    """The name that a renamed table had, which the connector's own history tells; else empty."""
+def _former(
+    change: Mapping[str, object], identity: TableIdentity, connector: str
+) -> TableIdentity | None:
+    """What a renamed table was, which the connector's own history tells."""
     if change.get("previousId") is None:
-        return ""
+        return None
     before = _identity(str(change["previousId"]), connector)
-    is_moved = replace(before, table=identity.table) != identity
-    return "" if is_moved or before == identity else before.table
+    return None if before == identity else before
 
 
 def _misplaced(columns: Sequence[Mapping[str, object]]) -> tuple[str, ...]:
@@ -298,10 +307,46 @@ def _misplaced(columns: Sequence[Mapping[str, object]]) -> tuple[str, ...]:
 
 
 def _with_old_tables(
-    changes: Sequence[TableChange], renamed: Sequence[tuple[str, str]]
+    changes: Sequence[TableChange], renamed: Sequence[Names], rules: Connector
 ) -> tuple[TableChange, ...]:
-    was = {name.lower(): old for old, name in renamed}
-    return tuple(replace(c, was=was.get(c.identity.table.lower(), c.was)) for c in changes)
+    """A name without its database is one of the table's own, which stands in the change."""
+    return tuple(
+        replace(
+            change,
+            was=next(
+                (
+                    _named(change.identity, old, rules)
+                    for old, name in reversed(renamed)
+                    if folded(_named(change.identity, name, rules)) == folded(change.identity)
+                ),
+                change.was,
+            ),
+        )
+        for change in changes
+    )
+
+
+def _named(own: TableIdentity, name: Name, rules: Connector) -> TableIdentity:
+    """The table that a statement names where `own` is at home; it may write it in another case."""
+    qualifier, table = name
+    is_schema = "schema_name" in rules.identity_parts
+    home = own.schema_name if is_schema else own.database
+    if not qualifier or qualifier.lower() == (home or "").lower():
+        return replace(own, table=table)
+    if is_schema:
+        return replace(own, schema_name=qualifier, table=table)
+    return replace(own, database=qualifier, table=table)
+
+
+def folded(table: TableIdentity) -> Folded:
+    """A table whatever the case that its name is written in."""
+    return tuple((part or "").lower() for part in (table.database, table.schema_name, table.table))
+
+
+def _own(document: Mapping[str, object]) -> TableIdentity:
+    """Where the statement of a document was, as far as it says so, without a table."""
+    database, schema = (str(document.get(name) or "") or None for name in _HOMES)
+    return TableIdentity(database, schema, "")
 
 
 def _with_new_columns(

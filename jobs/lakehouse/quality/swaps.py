@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from lakehouse.quality.ddl import SchemaEvent, TableChange
+from lakehouse.quality.ddl import Folded, SchemaEvent, TableChange, folded
 
 # A table whose name nothing has any more, though no statement drops it.
 LEFT = "LEFT"
@@ -18,9 +18,9 @@ LEFT = "LEFT"
 
 def with_swaps(events: Sequence[SchemaEvent]) -> tuple[SchemaEvent, ...]:
     """Tell swapped tables from renamed ones."""
-    statements: dict[object, set[tuple[str, str]]] = {}
+    statements: dict[object, set[tuple[Folded, Folded]]] = {}
     for event in events:
-        pairs = ((was.lower(), name.lower()) for was, name in event.renamed)
+        pairs = ((folded(was), folded(name)) for was, name in event.renamed)
         statements.setdefault(_statement(event), set()).update(pairs)
     return tuple(_judged(event, _swapped(statements[_statement(event)])) for event in events)
 
@@ -30,23 +30,24 @@ def _statement(event: SchemaEvent) -> object:
     return message.position or (message.topic, message.partition, message.offset)
 
 
-def _swapped(pairs: Iterable[tuple[str, str]]) -> set[str]:
+def _swapped(pairs: Iterable[tuple[Folded, Folded]]) -> set[Folded]:
     """The names that one table leaves and another one takes."""
     listed = list(pairs)
     return {was for was, _ in listed} & {name for _, name in listed}
 
 
-def _judged(event: SchemaEvent, swapped: Collection[str]) -> SchemaEvent:
+def _judged(event: SchemaEvent, swapped: Collection[Folded]) -> SchemaEvent:
     changes = (told for change in event.changes for told in _changes(change, swapped))
     return replace(event, changes=tuple(changes))
 
 
-def _changes(change: TableChange, swapped: Collection[str]) -> Iterator[TableChange]:
-    is_swapped = change.identity.table.lower() in swapped
-    if is_swapped and change.was and change.was.lower() not in swapped:
+def _changes(change: TableChange, swapped: Collection[Folded]) -> Iterator[TableChange]:
+    is_swapped = folded(change.identity) in swapped
+    has_swapped = change.was is not None and folded(change.was) in swapped
+    if is_swapped and change.was and not has_swapped:
         # Nothing has the name any more of what took the table's place.
-        yield TableChange(LEFT, replace(change.identity, table=change.was), (), ())
-    if is_swapped or change.was.lower() in swapped:
-        yield replace(change, was="", swapped=is_swapped)
+        yield TableChange(LEFT, change.was, (), ())
+    if is_swapped or has_swapped:
+        yield replace(change, was=None, swapped=is_swapped)
     else:
         yield change

@@ -150,7 +150,7 @@ def _fold(
     if change.kind == LEFT and not before.get(identity):
         return (), ""
     # No table gets the name of one that is there: the statement has put that one aside.
-    is_swapped = change.swapped or (change.was != "" and bool(before.get(identity)))
+    is_swapped = change.swapped or (change.was is not None and bool(before.get(identity)))
     previous = "" if is_swapped else _previous(change, before)
     earlier = before.pop(previous or identity, None) or None
     before[identity] = change.columns
@@ -170,7 +170,7 @@ def _previous(change: ddl.TableChange, before: Iterable[str]) -> str:
     """The identity that a renamed table had; a statement may write it in another case."""
     if not change.was:
         return ""
-    wanted = identity_json(replace(change.identity, table=change.was))
+    wanted = identity_json(change.was)
     found = [identity for identity in before if identity.lower() == wanted.lower()]
     return found[0] if found else wanted
 
