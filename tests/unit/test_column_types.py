@@ -75,3 +75,14 @@ def test_what_the_toml_file_declares_comes_first_and_what_cannot_be_made_is_left
         "d": "date",
         "e": "bigint",
     }
+
+
+def begun(kind: str, ddl: str) -> list[str]:
+    events = [event(1, change(kind, ID, PRICE), ddl=ddl)]
+    found = told_types(ddl_rows(SHOP, "run", events, ()), "mysql").get(PARTS, ())
+    return [each.types["price"] for each in found]
+
+
+def test_a_table_begins_where_the_source_sends_no_statement():
+    assert begun("CREATE", "N/A") == ["DECIMAL(12,4)"], "as Db2 and SQL Server send it"
+    assert begun("ALTER", "N/A") == []

@@ -19,6 +19,8 @@ from lakehouse.plan.statements import renamed_columns, renamed_tables, replaced_
 from lakehouse.quality.source_types import size_rank, without_sizes
 
 _MEMBERS = ("source", "ddl", "tableChanges")
+# What Db2 and SQL Server send instead of a statement, but for a source snapshot.
+NO_STATEMENT = "N/A"
 
 
 @dataclass(frozen=True, slots=True)
