@@ -17,7 +17,14 @@ from typing import TypeAlias
 from lakehouse.config import SourceConfig
 from lakehouse.names import TableIdentity, silver_name
 from lakehouse.plan.groups import Group
-from lakehouse.plan.records import DDL, EVOLVE, POLICY, SchemaVersionRow
+from lakehouse.plan.records import (
+    DDL,
+    EVOLVE,
+    POLICY,
+    WITHHELD,
+    WITHHELD_CREATE,
+    SchemaVersionRow,
+)
 from lakehouse.quality import ddl
 from lakehouse.quality.column_lives import placed
 from lakehouse.quality.history_records import History
@@ -180,7 +187,7 @@ def _statement(event: ddl.SchemaEvent, change: ddl.TableChange) -> str:
     """What is kept of a statement: that it creates the table shows where its text does not."""
     if change.kind != _CREATE:
         return event.ddl
-    return "" if event.ddl == ddl.NO_STATEMENT else event.ddl
+    return {ddl.NO_STATEMENT: "", WITHHELD: WITHHELD_CREATE}.get(event.ddl, event.ddl)
 
 
 def _ddl_row(
