@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from lakehouse.config import SourceConfig, parse_source
 from lakehouse.connectors import CONNECTORS
 from lakehouse.names import TableIdentity
 from lakehouse.plan.incarnations import End, Incarnations, ToldTypes
@@ -75,3 +76,23 @@ def test_what_the_toml_file_declares_comes_first_and_what_cannot_be_made_is_left
         "d": "date",
         "e": "bigint",
     }
+
+
+def begun(kind: str, ddl: str, source: SourceConfig = SHOP) -> list[str]:
+    events = [event(1, change(kind, ID, PRICE), ddl=ddl)]
+    found = told_types(ddl_rows(source, "run", events, ()), "mysql").get(PARTS, ())
+    return [each.types["price"] for each in found]
+
+
+def test_a_table_begins_where_the_source_sends_no_statement():
+    assert begun("CREATE", "N/A") == ["DECIMAL(12,4)"], "as Db2 and SQL Server send it"
+    assert begun("ALTER", "N/A") == []
+
+
+def test_a_table_begins_where_its_statement_is_withheld():
+    text = 'connector = "mysql"\ntopic_prefix = "shop"\n'
+    masked = parse_source(
+        f'{text}[tables."shop.orders"]\ncolumns.name = {{ mask = "redact" }}\n', "shop"
+    )
+    assert begun("CREATE", "CREATE TABLE orders (price DECIMAL(12,4))", masked) == ["DECIMAL(12,4)"]
+    assert begun("ALTER", "ALTER TABLE orders ADD price DECIMAL(12,4)", masked) == []

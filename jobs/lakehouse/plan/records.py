@@ -31,6 +31,7 @@ CHANGE, FULL = "change", "full"
 DDL = "ddl:"
 # Stands in the place of a statement that may quote a masked value.
 WITHHELD = "withheld: the table has masked columns"
+WITHHELD_CREATE = f"CREATE TABLE {WITHHELD}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,7 +73,7 @@ def with_told_defaults(
             defaults.pop(name, None)
         if name not in defaults and (statement.default or statement.required):
             stale[column.name] = Rewritten(_unknown(statement))
-    if any(ddl == WITHHELD for ddl, _ in statements):
+    if any(ddl.endswith(WITHHELD) for ddl, _ in statements):
         hidden = {name: c for name, c in added.items() if not c.type.is_masked}
         unknown = [c.name for name, c in hidden.items() if name not in {*newest, *defaults}]
         stale |= dict.fromkeys(unknown, Rewritten(_HIDDEN))

@@ -24,6 +24,8 @@ Folded: TypeAlias = tuple[str, ...]
 
 _MEMBERS = ("source", "ddl", "tableChanges")
 _HOMES = ("databaseName", "schemaName")
+# What Db2 and SQL Server send instead of a statement, but for a source snapshot.
+NO_STATEMENT = "N/A"
 
 
 @dataclass(frozen=True, slots=True)

@@ -152,7 +152,7 @@ def additions(
     """
     found: dict[tuple[Parts, int], list[tuple[str, str]]] = {}
     for row in placed(rows):
-        is_hidden = row.ddl == WITHHELD and "add_column" in row.change_kinds
+        is_hidden = row.ddl.endswith(WITHHELD) and "add_column" in row.change_kinds
         if row.is_from_ddl and (is_hidden or "add" in row.ddl.lower()):
             table = row.source_table
             life = lives.at(table.parts(connector), row.position)

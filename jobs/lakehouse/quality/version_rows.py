@@ -17,7 +17,14 @@ from typing import TypeAlias
 from lakehouse.config import SourceConfig
 from lakehouse.names import TableIdentity, silver_name
 from lakehouse.plan.groups import Group
-from lakehouse.plan.records import DDL, EVOLVE, POLICY, SchemaVersionRow
+from lakehouse.plan.records import (
+    DDL,
+    EVOLVE,
+    POLICY,
+    WITHHELD,
+    WITHHELD_CREATE,
+    SchemaVersionRow,
+)
 from lakehouse.quality import ddl
 from lakehouse.quality.column_lives import placed
 from lakehouse.quality.history_records import History
@@ -27,6 +34,7 @@ from lakehouse.quality.swaps import LEFT, with_swaps
 from lakehouse.quality.versions import Judged, columns_json
 from lakehouse.quality.withheld import masked_columns, without_statement, without_values
 
+_CREATE = "CREATE"
 # Identity → columns; none after a drop.
 _Tables: TypeAlias = dict[str, tuple[ddl.TableColumn, ...]]
 
@@ -175,6 +183,13 @@ def _previous(change: ddl.TableChange, before: Iterable[str]) -> str:
     return found[0] if found else wanted
 
 
+def _statement(event: ddl.SchemaEvent, change: ddl.TableChange) -> str:
+    """What is kept of a statement: that it creates the table shows where its text does not."""
+    if change.kind != _CREATE:
+        return event.ddl
+    return {ddl.NO_STATEMENT: "", WITHHELD: WITHHELD_CREATE}.get(event.ddl, event.ddl)
+
+
 def _ddl_row(
     source: SourceConfig,
     run_id: str,
@@ -193,7 +208,7 @@ def _ddl_row(
         partition=event.message.partition,
         offset=event.message.offset,
         position=event.message.position or "",
-        ddl=event.ddl,
+        ddl=_statement(event, change),
         change_kinds=(),
         columns=columns,
         verdict=EVOLVE,
