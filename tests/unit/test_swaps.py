@@ -58,7 +58,7 @@ def test_the_same_renames_one_after_the_other_move_the_rows():
     ]
 
 
-def test_two_tables_that_exchange_their_names_go_on_under_them():
+def test_two_tables_that_exchange_their_names_wait_for_a_person():
     other = sent(2, 2, "CREATE TABLE other (…)", "other", ID, WIDE)
     exchange = (
         sent(3, 3, "RENAME TABLE orders TO x", "x"),
@@ -70,6 +70,15 @@ def test_two_tables_that_exchange_their_names_go_on_under_them():
         ("orders", ("swap_table", "widen_type")),
         ("other", ("swap_table", "narrow_type")),
     ]
+    rows = ddl_rows(SHOP, "run", (CREATED, other, *exchange), ())
+    assert [row.verdict for row in rows] == ["evolve", "evolve", "hold", "hold"]
+    assert "lakehouse signal" in rows[-1].reason
+
+
+def test_an_online_schema_change_waits_for_nobody():
+    assert {row.verdict for row in ddl_rows(SHOP, "run", (CREATED, GHOST, ASIDE, TAKEN), ())} == {
+        "evolve"
+    }
 
 
 def test_a_name_that_a_table_has_left_is_free_in_later_runs_too():

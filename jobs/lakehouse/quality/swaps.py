@@ -18,11 +18,15 @@ LEFT = "LEFT"
 
 def with_swaps(events: Sequence[SchemaEvent]) -> tuple[SchemaEvent, ...]:
     """Tell swapped tables from renamed ones."""
-    statements: dict[object, set[tuple[Folded, Folded]]] = {}
+    statements: dict[object, dict[tuple[Folded, Folded], None]] = {}
     for event in events:
         pairs = ((folded(was), folded(name)) for was, name in event.renamed)
-        statements.setdefault(_statement(event), set()).update(pairs)
-    return tuple(_judged(event, _swapped(statements[_statement(event)])) for event in events)
+        statements.setdefault(_statement(event), {}).update(dict.fromkeys(pairs))
+    return tuple(
+        _judged(event, _swapped(pairs), _exchanged(pairs))
+        for event in events
+        for pairs in (statements[_statement(event)],)
+    )
 
 
 def _statement(event: SchemaEvent) -> object:
@@ -36,9 +40,27 @@ def _swapped(pairs: Iterable[tuple[Folded, Folded]]) -> set[Folded]:
     return {was for was, _ in listed} & {name for _, name in listed}
 
 
-def _judged(event: SchemaEvent, swapped: Collection[Folded]) -> SchemaEvent:
+def _exchanged(pairs: Iterable[tuple[Folded, Folded]]) -> set[Folded]:
+    """The names that go round in a circle, which no online schema change makes."""
+    came: dict[Folded, Folded] = {}
+    for was, name in pairs:
+        came[name] = came.pop(was, was)
+    found: set[Folded] = set()
+    for start in came:
+        circle = [start]
+        while (origin := came.get(circle[-1])) is not None and origin not in circle:
+            circle.append(origin)
+        if origin == start and len(circle) > 1:
+            found.update(circle)
+    return found
+
+
+def _judged(
+    event: SchemaEvent, swapped: Collection[Folded], exchanged: Collection[Folded]
+) -> SchemaEvent:
     changes = (told for change in event.changes for told in _changes(change, swapped))
-    return replace(event, changes=tuple(changes))
+    marked = (replace(each, exchanged=folded(each.identity) in exchanged) for each in changes)
+    return replace(event, changes=tuple(marked))
 
 
 def _changes(change: TableChange, swapped: Collection[Folded]) -> Iterator[TableChange]:

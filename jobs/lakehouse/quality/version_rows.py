@@ -20,6 +20,7 @@ from lakehouse.plan.groups import Group
 from lakehouse.plan.records import (
     DDL,
     EVOLVE,
+    HOLD,
     POLICY,
     WITHHELD,
     WITHHELD_CREATE,
@@ -35,6 +36,12 @@ from lakehouse.quality.versions import Judged, columns_json
 from lakehouse.quality.withheld import masked_columns, without_statement, without_values
 
 _CREATE = "CREATE"
+# Why a table waits whose name another one of silver has got.
+EXCHANGED = (
+    "the statement exchanges its name with another table's, whose rows silver has under the other "
+    "name: release both with `lakehouse approve`, read both again with `lakehouse signal … "
+    "snapshot`, then do `lakehouse reconcile … --repair`, which removes what is the other one's"
+)
 # Identity → columns; none after a drop.
 _Tables: TypeAlias = dict[str, tuple[ddl.TableColumn, ...]]
 
@@ -132,6 +139,8 @@ def ddl_rows(
                 verdict, reason = judge_statement(
                     kinds, source.schema_changes_of(change.identity), is_first=is_first
                 )
+                if change.exchanged and "swap_table" in kinds:
+                    verdict, reason = HOLD, reason or EXCHANGED
                 row = replace(row, change_kinds=kinds, previous=previous)
                 rows.append(replace(row, verdict=verdict, reason=reason))
     return tuple(rows)
