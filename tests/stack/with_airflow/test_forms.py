@@ -160,7 +160,7 @@ def test_a_held_table_is_seen_in_airflow_released_in_a_form_and_applied_by_the_n
     assert (held.silver_rows, held.source_rows) == (800, 801)
     assert "excluded" in held.examples[-1]
     admin.opens("/")
-    admin.page.get_by_role("link", name="Data quality").click()
+    admin.page.get_by_test_id("nav-sidebar").get_by_role("link", name="Data quality").click()
     frame = framed(admin.page)
     frame.get_by_role("link", name=NAME, exact=True).click()
     expect(frame.locator("body")).to_contain_text(f"lakehouse approve --source {NAME}")

@@ -82,7 +82,7 @@ def test_what_stands_in_a_page_cannot_act(airflow: AirflowAddress, ingested: Ing
 
 
 def test_the_navigation_leads_to_the_data_quality_of_a_source(page: Page, ingested: Ingested):
-    page.get_by_role("link", name="Data quality").click()
+    page.get_by_test_id("nav-sidebar").get_by_role("link", name="Data quality").click()
     frame = framed(page)
     frame.get_by_role("link", name="inventory", exact=True).click()
     expect(frame.locator("h1")).to_contain_text("inventory")
