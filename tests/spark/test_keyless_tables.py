@@ -114,6 +114,16 @@ def test_a_change_of_a_bag_whose_row_before_has_a_gap_is_quarantined(runs: Runs)
     assert [row.reason for row in rows] == ["no_before_image"] * 2
 
 
+def test_a_new_row_of_a_bag_whose_large_value_is_not_sent_is_told(runs: Runs):
+    connector = Postgres(runs.source.name)
+    visits = Table("visits", COLUMNS, key=())
+    connector.transact((visits, "c", None, row("Turku", 1, PLACEHOLDER_BASE64)))
+    outcome = runs.run(connector)
+    assert laws_hold(outcome["apply"])
+    assert runs.rows("visits", "place", "n", "hex(photo)") == [("Turku", 1, None)]
+    assert "first warning no_unresolved_placeholders" in outcome["validate"].message
+
+
 def test_a_key_of_the_toml_file_follows_its_row(runs: Runs):
     keyed = Table("keyed", COLUMNS, key=())
     connector = Postgres(runs.source.name)

@@ -12,7 +12,7 @@ from lakehouse.envelope import DELETE
 from lakehouse.names import quote_ident
 from lakehouse.plan.tables import TablePlan
 from lakehouse.plan.types import Column, Kind
-from lakehouse.spark.halves import is_placeholder
+from lakehouse.spark.halves import is_placeholder, may_be_left_out
 from lakehouse.spark.shapes import is_digits, is_mistyped, may_be_odd
 from lakehouse.spark.sql import literal
 from lakehouse.spark.values import token_of
@@ -58,7 +58,7 @@ def _named_if(condition: str, name: str) -> str:
 
 def _unavailable(reading: Reading, name: str) -> str:
     column = reading.columns.get(name)
-    if column is None or column.type.sent.kind not in (Kind.CAST, Kind.BASE64, Kind.ARRAY):
+    if column is None or not may_be_left_out(column):
         return _NO_NAME
     return _named_if(is_placeholder(token_of(reading, column)), name)
 

@@ -16,9 +16,10 @@ from pyspark.sql import DataFrame
 from lakehouse.envelope import DELETE, PLACEHOLDER, PLACEHOLDER_BASE64, UPDATE
 from lakehouse.names import quote_ident
 from lakehouse.plan.tables import TablePlan
+from lakehouse.plan.types import Column, Kind
 from lakehouse.spark.shapes import is_float, json_types
 from lakehouse.spark.sql import any_of, literal
-from lakehouse.spark.versions import token_fields
+from lakehouse.spark.versions import by_version, token_fields
 
 # The placeholder is text, its bytes, or an array's only element.
 _PLACEHOLDERS = (PLACEHOLDER, PLACEHOLDER_BASE64, f'["{PLACEHOLDER}"]')
@@ -41,6 +42,11 @@ _COMMON = (
 def is_placeholder(token: str) -> str:
     """Whether a token stands for a large value that did not change."""
     return f"coalesce({token} IN ({', '.join(map(literal, _PLACEHOLDERS))}), false)"
+
+
+def may_be_left_out(column: Column) -> bool:
+    """Whether a connector may leave out an unchanged value of the column's type."""
+    return column.type.sent.kind in (Kind.CAST, Kind.BASE64, Kind.ARRAY)
 
 
 def halves(events: DataFrame, plan: TablePlan) -> DataFrame:
@@ -95,12 +101,23 @@ def _both(events: DataFrame, plan: TablePlan) -> DataFrame:
     both = events.selectExpr(*_COMMON, "op AS event_op", "moves AS moved", *images)
     if plan.is_bag and plan.placeholders:
         # An image with gaps is that of no row that could be found.
-        gaps = [
-            is_placeholder(f"before.{quote_ident(field)}")
-            for field in token_fields(plan.versions).values()
-        ]
-        both = both.withColumn("before", F.expr(f"if({any_of(gaps)}, NULL, before)"))
+        both = both.withColumn("before", F.expr(f"if({_has_gap(plan)}, NULL, before)"))
     return both.selectExpr(*_COMMON, f"moved OR {is_update} AS moves", f"inline({parts})")
+
+
+def _has_gap(plan: TablePlan) -> str:
+    """Whether the image before lacks a value that names its row; a redacted one names none."""
+    fields = token_fields(plan.versions)
+    columns = (
+        [c for c in version.columns if c.type.kind is not Kind.REDACTED and may_be_left_out(c)]
+        for version in plan.versions
+    )
+    return by_version(
+        [
+            any_of(is_placeholder(f"before.{quote_ident(fields[c.name])}") for c in of_version)
+            for of_version in columns
+        ]
+    )
 
 
 def _read(image: str, plan: TablePlan) -> tuple[str, str, str]:
@@ -130,14 +147,15 @@ def _struct(names: Iterable[str], kind: str) -> str:
 
 
 def _after(plan: TablePlan) -> str:
-    """The image after; that of a bag is none without the image before, which fills its gaps."""
+    """The image after; an update of a bag has none without the image before, which fills gaps."""
     if not plan.is_bag:
         return "after"
-    is_known = f"after IS NOT NULL AND (event_op != {literal(UPDATE)} OR before IS NOT NULL)"
-    if not plan.placeholders:
-        return f"if({is_known}, after, NULL)"
-    fields = ", ".join(map(_filled, token_fields(plan.versions).values()))
-    return f"if({is_known}, named_struct({fields}), NULL)"
+    is_update, after = f"event_op = {literal(UPDATE)}", "after"
+    if plan.placeholders:
+        fields = ", ".join(map(_filled, token_fields(plan.versions).values()))
+        after = f"named_struct({fields})"
+    changed = f"if(after IS NOT NULL AND before IS NOT NULL, {after}, NULL)"
+    return f"if({is_update}, {changed}, after)"
 
 
 def _filled(field: str) -> str:

@@ -31,6 +31,13 @@ _LOOKED_UP = (
     "org.apache.spark.util.Utils",
     "PythonUtils",
 )
+# What Spark prints of good runs: the end of a task whose query is forgotten, plans cut short.
+# A job that fails raises, whatever is printed.
+_QUIET = {
+    "org.apache.spark.scheduler.DAGScheduler": "FATAL",
+    "org.apache.spark.util.AccumulatorContext": "ERROR",
+    "org.apache.spark.util.SparkStringUtils": "ERROR",
+}
 _EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 
 
@@ -47,6 +54,7 @@ def spark_session(app_name: str, settings: Settings) -> SparkSession:
         builder = builder.config(key, value)
     session = builder.getOrCreate()
     _keep_classes(session)
+    _keep_quiet(session)
     return session
 
 
@@ -55,6 +63,13 @@ def _keep_classes(session: SparkSession) -> None:
     gateway: Any = session.sparkContext._jvm  # noqa: SLF001 - PySpark has no public way to it
     for name in _LOOKED_UP:
         setattr(gateway, name, getattr(gateway, name))
+
+
+def _keep_quiet(session: SparkSession) -> None:
+    gateway: Any = session.sparkContext._jvm  # noqa: SLF001 - as above
+    log4j = gateway.org.apache.logging.log4j
+    for logger, level in _QUIET.items():
+        log4j.core.config.Configurator.setLevel(logger, log4j.Level.valueOf(level))
 
 
 def tune(session: SparkSession, rows: int) -> None:
