@@ -69,21 +69,22 @@ class Changing:
     barrier: Barrier
 
     @contextmanager
-    def writer(self, table: str = TABLE) -> Iterator[None]:
+    def writer(self, table: str = TABLE, every_s: float = 0.02) -> Iterator[None]:
         """Change rows that the condition takes, and make and delete others."""
         stopped = threading.Event()
         with ThreadPoolExecutor(1) as pool:
-            writing = pool.submit(self._write, quoted(self.stack, self.name, table), stopped)
+            target = quoted(self.stack, self.name, table)
+            writing = pool.submit(self._write, target, every_s, stopped)
             try:
                 yield
             finally:
                 stopped.set()
                 writing.result()
 
-    def _write(self, table: str, stopped: threading.Event) -> None:
+    def _write(self, table: str, every_s: float, stopped: threading.Event) -> None:
         number = 0
         with connection(self.stack.database(self.name)) as opened:
-            while not stopped.wait(0.02):
+            while not stopped.wait(every_s):
                 number += 1
                 for statement in (
                     f"UPDATE {table} SET qty = qty + 1 WHERE id = {number * 3 % LAST}",

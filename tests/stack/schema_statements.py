@@ -59,14 +59,14 @@ _SHARED = {
     "constraint": altered("ADD CONSTRAINT {t}_fk FOREIGN KEY (qty) REFERENCES {t} (id)"),
 }
 _NOT_NULL = "INSERT INTO {t} (id, qty, name) VALUES (2, 2, 'b')"
-_OTHER_TABLE = (_CREATE, _ROW, _WIDE.format(t="{t}_new"), _ROW.format(t="{t}_new"))
+_OTHER_TABLE = (_CREATE, _ROW, _WIDE.format(t="_{t}_new"), _ROW.format(t="_{t}_new"))
 _POSTGRESQL = {
     **_SHARED,
     "rename_table": replace(altered("RENAME TO {t}_now"), table="{t}_now"),
     "swap_table": LiveChange(
         (
-            "BEGIN; ALTER TABLE {t} RENAME TO {t}_old; ALTER TABLE {t}_new RENAME TO {t}; COMMIT",
-            "DROP TABLE {t}_old",
+            "BEGIN; ALTER TABLE {t} RENAME TO _{t}_old; ALTER TABLE _{t}_new RENAME TO {t}; COMMIT",
+            "DROP TABLE _{t}_old",
         ),
         before=_OTHER_TABLE,
     ),
@@ -102,7 +102,8 @@ _BINLOG = {
     **_SHARED,
     "rename_table": LiveChange(("RENAME TABLE {t} TO {t}_now",), table="{t}_now"),
     "swap_table": LiveChange(
-        ("RENAME TABLE {t} TO {t}_old, {t}_new TO {t}", "DROP TABLE {t}_old"), before=_OTHER_TABLE
+        ("RENAME TABLE {t} TO _{t}_old, _{t}_new TO {t}", "DROP TABLE _{t}_old"),
+        before=_OTHER_TABLE,
     ),
     "reorder_columns": altered("MODIFY qty int AFTER name"),
     "widen_type": altered("MODIFY qty bigint"),

@@ -222,8 +222,10 @@ def test_a_table_is_new_once_and_a_message_without_a_schema_brings_none() -> Non
 def test_a_table_that_takes_the_place_of_a_captured_one_belongs_to_it() -> None:
     source = opened("mysql")
     source.position = 20
-    source.write(schema_change("mysql", "CREATE", "_gho", WIDE, ddl="CREATE TABLE _gho"))
-    for name, was, left in (("_del", "orders", BEFORE), ("orders", "_gho", WIDE)):
+    source.write(
+        schema_change("mysql", "CREATE", "_orders_gho", WIDE, ddl="CREATE TABLE _orders_gho")
+    )
+    for name, was, left in (("_orders_del", "orders", BEFORE), ("orders", "_orders_gho", WIDE)):
         ddl = f"RENAME TABLE {was} TO {name}"
         source.position = 30
         source.write(schema_change("mysql", "ALTER", name, left, ddl=ddl), was={name: was})

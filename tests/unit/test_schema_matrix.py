@@ -75,10 +75,10 @@ CHANGES: dict[str, Change] = {
     "swap_table": Change(
         WIDE,
         [
-            ("ALTER:_old", "RENAME TABLE orders TO _old", BEFORE),
-            ("ALTER", "RENAME TABLE _new TO orders", WIDE),
+            ("ALTER:_orders_old", "RENAME TABLE orders TO _orders_old", BEFORE),
+            ("ALTER", "RENAME TABLE _orders_new TO orders", WIDE),
         ],
-        was={"_old": "orders", "orders": "_new"},
+        was={"_orders_old": "orders", "orders": "_orders_new"},
     ),
     "add_column": altered((*BEFORE, Col("age", "int")), "ADD COLUMN age INT"),
     "drop_column": altered((ID, NAME), "DROP COLUMN qty"),
@@ -173,7 +173,7 @@ class Source:
         self.offset += 1
         ddl = str(document["ddl"] or "")
         # The messages of one RENAME TABLE have its position.
-        self.position += not (ddl.startswith("RENAME TABLE _new"))
+        self.position += not (ddl.startswith("RENAME TABLE _orders_new"))
 
     @property
     def _at(self) -> str:

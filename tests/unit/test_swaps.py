@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+import pytest
+
 from lakehouse.quality.ddl import SchemaEvent, SchemaMessage, parse_event
 from lakehouse.quality.statements import incarnations
 from lakehouse.quality.version_rows import ddl_rows
@@ -75,10 +77,35 @@ def test_two_tables_that_exchange_their_names_wait_for_a_person():
     assert "lakehouse signal" in rows[-1].reason
 
 
-def test_an_online_schema_change_waits_for_nobody():
-    assert {row.verdict for row in ddl_rows(SHOP, "run", (CREATED, GHOST, ASIDE, TAKEN), ())} == {
-        "evolve"
-    }
+LONG = "o" * 62
+
+
+@pytest.mark.parametrize(
+    ("other", "name", "verdict"),
+    [
+        ("_orders_gho", "orders", "evolve"),
+        ("__orders_new", "orders", "evolve"),
+        ("__osc_new_orders", "orders", "evolve"),
+        ("lhmn_orders", "orders", "evolve"),
+        (f"_{LONG[:59]}_gho", LONG, "evolve"),
+        # A log that is rotated; the name of another table's copy.
+        ("orders_new", "orders", "hold"),
+        ("_sales_gho", "orders", "hold"),
+        (f"_{LONG[:58]}_gho", LONG, "hold"),
+    ],
+)
+def test_only_the_name_of_a_tool_tells_that_the_rows_are_the_same(
+    other: str, name: str, verdict: str
+):
+    events = (
+        sent(1, 1, f"CREATE TABLE {name} (…)", name, ID, NAME),
+        sent(2, 2, f"CREATE TABLE {other} (…)", other, ID, NAME),
+        sent(3, 3, f"RENAME TABLE {name} TO aside", "aside", ID, NAME),
+        sent(4, 3, f"RENAME TABLE {other} TO {name}", name, ID, NAME),
+    )
+    for captured in (events, (events[0], events[3])):
+        row = ddl_rows(SHOP, "run", captured, ())[-1]
+        assert (row.change_kinds, row.verdict) == (("swap_table",), verdict)
 
 
 def test_a_name_that_a_table_has_left_is_free_in_later_runs_too():

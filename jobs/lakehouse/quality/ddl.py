@@ -91,7 +91,7 @@ class TableChange:
         misplaced: Columns whose number is not their place in the list.
         was: What it was before the change, where the statement renames the table.
         swapped: Whether the statement put another table in its place, as online schema changes do.
-        exchanged: Whether that table got the name of this one, or of a third one that did.
+        by_hand: Whether no tool for online schema changes named a table that took its name.
     """
 
     kind: str
@@ -100,7 +100,7 @@ class TableChange:
     unknown_keys: tuple[str, ...]
     was: TableIdentity | None = None
     swapped: bool = False
-    exchanged: bool = False
+    by_hand: bool = False
     misplaced: tuple[str, ...] = ()
 
 

@@ -2,11 +2,13 @@
 
 In: schema change events. Out: the same, in which a table whose place another one takes goes on
 under its name, and what made room for it is a table of its own. MySQL and MariaDB send a message
-for each pair of a RENAME TABLE, all with the statement's position.
+for each pair of a RENAME TABLE, all with the statement's position. A log that is rotated looks the
+same, and its rows are others: only the name of a tool tells that a table has the same rows.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 
@@ -14,6 +16,12 @@ from lakehouse.quality.ddl import Folded, SchemaEvent, TableChange, folded
 
 # A table whose name nothing has any more, though no statement drops it.
 LEFT = "LEFT"
+# What gh-ost and pt-online-schema-change, Facebook's tool and the large hadron migrator name the
+# tables that take another one's place: https://github.com/github/gh-ost,
+# https://docs.percona.com/percona-toolkit/pt-online-schema-change.html
+_OF_TOOLS = re.compile(r"_+(?P<stem>.+)_(?:gho|new)|(?:__osc_new_|lhmn_)(?P<whole>.+)")
+# They cut names of tables short that would be longer.
+_LONGEST_NAME = 64
 
 
 def with_swaps(events: Sequence[SchemaEvent]) -> tuple[SchemaEvent, ...]:
@@ -23,7 +31,7 @@ def with_swaps(events: Sequence[SchemaEvent]) -> tuple[SchemaEvent, ...]:
         pairs = ((folded(was), folded(name)) for was, name in event.renamed)
         statements.setdefault(_statement(event), {}).update(dict.fromkeys(pairs))
     return tuple(
-        _judged(event, _swapped(pairs), _exchanged(pairs))
+        _judged(event, _swapped(pairs), _by_hand(pairs))
         for event in events
         for pairs in (statements[_statement(event)],)
     )
@@ -40,26 +48,24 @@ def _swapped(pairs: Iterable[tuple[Folded, Folded]]) -> set[Folded]:
     return {was for was, _ in listed} & {name for _, name in listed}
 
 
-def _exchanged(pairs: Iterable[tuple[Folded, Folded]]) -> set[Folded]:
-    """The names that go round in a circle, which no online schema change makes."""
-    came: dict[Folded, Folded] = {}
-    for was, name in pairs:
-        came[name] = came.pop(was, was)
-    found: set[Folded] = set()
-    for start in came:
-        circle = [start]
-        while (origin := came.get(circle[-1])) is not None and origin not in circle:
-            circle.append(origin)
-        if origin == start and len(circle) > 1:
-            found.update(circle)
-    return found
+def _by_hand(pairs: Iterable[tuple[Folded, Folded]]) -> set[Folded]:
+    """The names that tables took whose own names no tool for online schema changes gives."""
+    return {name for was, name in pairs if not _is_of_a_tool(was[-1], name[-1])}
+
+
+def _is_of_a_tool(was: str, name: str) -> bool:
+    found = _OF_TOOLS.fullmatch(was)
+    if found is None:
+        return False
+    stem = found["stem"] or found["whole"]
+    return name == stem or (len(was) >= _LONGEST_NAME and name.startswith(stem))
 
 
 def _judged(
-    event: SchemaEvent, swapped: Collection[Folded], exchanged: Collection[Folded]
+    event: SchemaEvent, swapped: Collection[Folded], by_hand: Collection[Folded]
 ) -> SchemaEvent:
     changes = (told for change in event.changes for told in _changes(change, swapped))
-    marked = (replace(each, exchanged=folded(each.identity) in exchanged) for each in changes)
+    marked = (replace(each, by_hand=folded(each.identity) in by_hand) for each in changes)
     return replace(event, changes=tuple(marked))
 
 

@@ -36,11 +36,12 @@ from lakehouse.quality.versions import Judged, columns_json
 from lakehouse.quality.withheld import masked_columns, without_statement, without_values
 
 _CREATE = "CREATE"
-# Why a table waits whose name another one of silver has got.
-EXCHANGED = (
-    "the statement exchanges its name with another table's, whose rows silver has under the other "
-    "name: release both with `lakehouse approve`, read both again with `lakehouse signal … "
-    "snapshot`, then do `lakehouse reconcile … --repair`, which removes what is the other one's"
+# Why a table waits whose name another one has got.
+BY_HAND = (
+    "the statement gives its name to another table, and only names of tools for online schema "
+    "changes tell that it has the same rows. If so, release it with `lakehouse approve`; if not, "
+    "release it, read each table of the statement again with `lakehouse signal … snapshot`, and do "
+    "`lakehouse reconcile … --repair`, which removes the rows that the source has elsewhere now"
 )
 # Identity → columns; none after a drop.
 _Tables: TypeAlias = dict[str, tuple[ddl.TableColumn, ...]]
@@ -140,8 +141,8 @@ def ddl_rows(
                 verdict, reason = judge_statement(
                     kinds, source.schema_changes_of(change.identity), is_first=is_first
                 )
-                if change.exchanged and "swap_table" in kinds:
-                    verdict, reason = HOLD, reason or EXCHANGED
+                if change.by_hand and "swap_table" in kinds:
+                    verdict, reason = HOLD, reason or BY_HAND
                 row = replace(row, change_kinds=kinds, previous=previous)
                 rows.append(replace(row, verdict=verdict, reason=reason))
     return tuple(rows)

@@ -115,6 +115,8 @@ def watched(api: AirflowApi, admin: Person, schedule: Schedule, begun: DagRun) -
 
 
 @pytest.fixture(scope="package")
-def backfill(stack: Stack, api: AirflowApi, admin: Person, watched: Watched) -> Backfill:
+def backfill(
+    stack: Stack, api: AirflowApi, admin: Person, watched: Watched, schedule: Schedule
+) -> Backfill:
     """A backfill that a person has started while a scheduled run was due; it goes on."""
-    return start_backfill(api, admin, Ledger(stack.settings), watched)
+    return start_backfill(api, admin, Ledger(stack.settings), watched, schedule)

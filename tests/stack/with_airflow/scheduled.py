@@ -79,11 +79,15 @@ def reschedule(stack: Stack, folder: Path) -> Schedule:
     complete = datetime.now(UTC)
     first = (complete.minute + 1) % _MINUTES
     for file in folder.glob("*.toml"):
-        interval = f"{first}-59/{_MINUTES} * * * *" if file.stem == SOURCE else _NEVER
-        text, found = re.subn('interval = ".*"', f'interval = "{interval}"', file.read_text())
-        assert found == 1
-        file.write_text(text)
+        run_at(file, f"{first}-59/{_MINUTES} * * * *" if file.stem == SOURCE else _NEVER)
     return Schedule(stack.settings.model_copy(update={"sources": folder}), complete)
+
+
+def run_at(file: Path, times: str) -> None:
+    """Change when a source is due."""
+    text, found = re.subn('interval = ".*"', f'interval = "{times}"', file.read_text())
+    assert found == 1
+    file.write_text(text)
 
 
 def is_due(api: AirflowApi, behind: datetime) -> bool:
@@ -100,6 +104,12 @@ def runs(api: AirflowApi) -> list[dict[str, Any]]:
     """The Dag's runs, oldest interval first."""
     found = call(f"{api.url}/api/v2/dags/{DAG}/dagRuns?limit=100", token=api.token)
     return sorted(found["dag_runs"], key=lambda run: run["logical_date"])
+
+
+def scheduled_behind(api: AirflowApi, start: datetime) -> list[dict[str, Any]]:
+    """The Dag's scheduled runs of later intervals."""
+    later = (run for run in runs(api) if run["run_type"] == "scheduled")
+    return [run for run in later if datetime.fromisoformat(run["logical_date"]) > start]
 
 
 def contents(ledger: Ledger) -> dict[str, str]:
@@ -133,8 +143,13 @@ def watch(api: AirflowApi, admin: Person, schedule: Schedule) -> Watched:
     return Watched(run["dag_run_id"], start, kind, tasks)
 
 
-def start_backfill(api: AirflowApi, admin: Person, ledger: Ledger, watched: Watched) -> Backfill:
-    """Have five past intervals once more, the watched run's last; the dialog lets the Dag run."""
+def start_backfill(
+    api: AirflowApi, admin: Person, ledger: Ledger, watched: Watched, schedule: Schedule
+) -> Backfill:
+    """Have five past intervals once more, the watched run's last; the dialog lets the Dag run.
+
+    One scheduled run begins beside them, and then no other one.
+    """
     starts = tuple(watched.start - PERIOD * before for before in reversed(range(INTERVALS)))
 
     def is_beside() -> bool:
@@ -145,4 +160,6 @@ def start_backfill(api: AirflowApi, admin: Person, ledger: Ledger, watched: Watc
     until(is_beside, f"expected one more run of {DAG} to be due", LONGEST_S)
     before = contents(ledger)
     admin.backfills(DAG, starts[0], starts[-1], runs=INTERVALS)
+    until(lambda: scheduled_behind(api, watched.start), f"expected the run of {DAG} that was due")
+    run_at(schedule.settings.sources / f"{SOURCE}.toml", _NEVER)
     return Backfill(starts, before)

@@ -79,7 +79,8 @@ def changing(stack: Stack, backfill: Backfill, ingested: Ingested) -> Iterator[C
 def read(changing: Changing, admin: Person) -> Read:
     """Rows that a condition takes are read again while a writer changes them."""
     form = {"tables": f"public.{PARCELS}", "conditions": f"id <= {LAST}\nstate != 'new'"}
-    with changing.writer(PARCELS):
+    # Airflow takes its time, in which a faster one would fill Kafka.
+    with changing.writer(PARCELS, every_s=0.2):
         with slowly(changing.stack):
             run_id = admin.starts(SIGNAL, form)
             log = admin.log_of(SIGNAL, run_id, "follow")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 from playwright.sync_api import Browser, expect
 
@@ -15,8 +17,10 @@ DAG = "ingest_inventory"
 
 
 @pytest.fixture(scope="module")
-def viewer(airflow: AirflowAddress, browser: Browser) -> Person:
-    return arrive(browser, airflow, VIEWER_USER)
+def viewer(airflow: AirflowAddress, browser: Browser) -> Iterator[Person]:
+    person = arrive(browser, airflow, VIEWER_USER)
+    yield person
+    person.page.context.close()
 
 
 def test_a_viewer_sees_the_runs_of_a_dag(viewer: Person, ingested: Ingested):
