@@ -87,6 +87,7 @@ _SEMANTIC: Mapping[str, tuple[LossClass, str]] = {
     ),
 }
 _FLOATS = frozenset({"float", "double", "float32", "float64"})
+_FLOATS_INSIDE = re.compile(r"(array|map|struct)<.*\b(float|double)\b")
 _DECIMAL = re.compile(r"(decimal|numeric|number|dec|money)\b", re.IGNORECASE)
 _FLOAT_OF_DIGITS = re.compile(r"float\(\d+,\d+\)", re.IGNORECASE)
 _UNSIGNED = re.compile(r"bigint\b.*\bunsigned", re.IGNORECASE)
@@ -116,7 +117,7 @@ def worst_of(losses: Iterator[Loss] | list[Loss]) -> Loss:
 
 def _fact(column: ColumnFacts) -> str:
     if column.doc.startswith(DECLARED):
-        return "the type in the TOML file"
+        return "the type in the TOML file, or else of the source's statements"
     if column.source_type:
         return "the type in the source's schema"
     return "the JSON of the messages" if column.wire == PROVEN else "the schema in the messages"
@@ -144,8 +145,8 @@ def _of_type(column: ColumnFacts) -> Iterator[tuple[LossClass, str]]:
 
 
 def _of_floats(column: ColumnFacts) -> Iterator[tuple[LossClass, str]]:
-    if column.type in ("array<float>", "array<double>"):
-        yield LossClass.LOSSY, "the sign of -0.0 is lost in arrays"
+    if _FLOATS_INSIDE.match(column.type):
+        yield LossClass.LOSSY, "the sign of -0.0 is lost inside arrays, maps and structs"
     if column.type == "double" and column.wire == PROVEN:
         yield LossClass.LOSSY, "without a schema every number with a fraction is a double"
     if column.type == "double" and _FLOAT_OF_DIGITS.match(column.source_type):

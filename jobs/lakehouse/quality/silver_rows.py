@@ -11,11 +11,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from lakehouse.config.rules import OwnRule, read_columns
-from lakehouse.envelope import DELETE, PLACEHOLDER
+from lakehouse.envelope import DELETE
 from lakehouse.names import quote_ident
 from lakehouse.plan.tables import TopicPartition
 from lakehouse.quality.metric_rows import NO_VERSION, Shape
 from lakehouse.quality.own_suites import rule_metric
+from lakehouse.quality.placeholders import placeholder_tests
 from lakehouse.quality.staged import Target
 from lakehouse.spark.sql import any_of, in_partition, literal
 
@@ -109,7 +110,7 @@ class SilverRows:
         required = [name for name in self.target.table.required if name in self.types]
         return {
             "null_keys": f"int({self._has_null_key})",
-            "placeholder_values": _sum(self._placeholder_tests()),
+            "placeholder_values": _sum(placeholder_tests(self.types)),
             "missing_positions": f"int({self._cdc('position')} IS NULL)",
             "rows_outside_cut": f"int(NOT ({self._is_inside(self.target.end)}))",
             "nulls_in_required": _sum(f"{quote_ident(name)} IS NULL" for name in required),
@@ -214,18 +215,6 @@ class SilverRows:
     def _version(self) -> str:
         epoch, position = self._cdc("epoch"), self._cdc("position")
         return f"named_struct('epoch', bigint({epoch}), 'position', {position})"
-
-    def _placeholder_tests(self) -> Iterable[str]:
-        """One test for each column that could hold the text of an unchanged large value."""
-        text = literal(PLACEHOLDER)
-        tests = {
-            "string": f"{{}} = {text}",
-            "binary": f"{{}} = CAST({text} AS binary)",
-            "array<string>": f"array_contains({{}}, {text})",
-        }
-        for name, kind in self.types.items():
-            if kind in tests:
-                yield f"coalesce({tests[kind].format(quote_ident(name))}, false)"
 
     def _range_tests(self) -> Iterable[str]:
         """One test for each column whose type in the source bounds its numbers."""

@@ -16,7 +16,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 
 from lakehouse.config import SourceConfig, TopicRole, mapped_table, topic_role
 from lakehouse.connectors import Connector
-from lakehouse.envelope import NEW_KEY, OLD_KEY, PLACEHOLDER, PLACEHOLDER_BASE64, TRUNCATE
+from lakehouse.envelope import NEW_KEY, OLD_KEY, PLACEHOLDER_MARKS, TRUNCATE
 from lakehouse.names import TableIdentity, bronze_table
 from lakehouse.plan.epochs import Epoch
 from lakehouse.plan.offsets import LandedOffsets
@@ -228,11 +228,8 @@ def _source_struct(connector: Connector) -> str:
 
 
 def _has_placeholder() -> Column:
-    text = F.col("value").cast("string")
-    return F.coalesce(
-        F.contains(text, F.lit(PLACEHOLDER)) | F.contains(text, F.lit(PLACEHOLDER_BASE64)),
-        F.lit(False),
-    )
+    marks = (f"contains(string(value), {literal(mark)})" for mark in PLACEHOLDER_MARKS)
+    return F.expr(f"coalesce({any_of(marks)}, false)")
 
 
 def _is_half() -> Column:

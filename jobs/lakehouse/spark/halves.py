@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 import pyspark.sql.functions as F
 from pyspark.sql import DataFrame
 
-from lakehouse.envelope import DELETE, PLACEHOLDER, PLACEHOLDER_BASE64, UPDATE
+from lakehouse.envelope import DELETE, PLACEHOLDERS, UPDATE
 from lakehouse.names import quote_ident
 from lakehouse.plan.tables import TablePlan
 from lakehouse.plan.types import Column, Kind
@@ -21,8 +21,6 @@ from lakehouse.spark.shapes import is_float, json_types
 from lakehouse.spark.sql import any_of, literal
 from lakehouse.spark.versions import by_version, token_fields
 
-# The placeholder is text, its bytes, or an array's only element.
-_PLACEHOLDERS = (PLACEHOLDER, PLACEHOLDER_BASE64, f'["{PLACEHOLDER}"]')
 _COMMON = (
     "topic",
     "partition",
@@ -41,12 +39,12 @@ _COMMON = (
 
 def is_placeholder(token: str) -> str:
     """Whether a token stands for a large value that did not change."""
-    return f"coalesce({token} IN ({', '.join(map(literal, _PLACEHOLDERS))}), false)"
+    return f"coalesce({token} IN ({', '.join(map(literal, PLACEHOLDERS))}), false)"
 
 
 def may_be_left_out(column: Column) -> bool:
     """Whether a connector may leave out an unchanged value of the column's type."""
-    return column.type.sent.kind in (Kind.CAST, Kind.BASE64, Kind.ARRAY)
+    return column.type.sent.kind in (Kind.CAST, Kind.BASE64, Kind.ARRAY, Kind.MAP)
 
 
 def halves(events: DataFrame, plan: TablePlan) -> DataFrame:

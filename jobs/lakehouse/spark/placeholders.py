@@ -151,17 +151,25 @@ def _is_awaiting() -> Column:
 def _filled(rows: DataFrame, known: dict[str, Column], where: Column | None = None) -> DataFrame:
     """Set each lacking column to its known value and strike it off the list."""
     applies = F.lit(True) if where is None else where
-    names = list(known)
-    found = rows.select(
-        "*", *(known[name].alias(f"known_{index}") for index, name in enumerate(names))
-    )
-    image, unavailable = F.col("image"), F.col("unavailable")
-    for index, name in enumerate(names):
-        has = _lacks(name) & applies & F.coalesce(F.col(f"known_{index}.has"), F.lit(False))
-        value = F.when(has, F.col(f"known_{index}.value")).otherwise(_field("image", name))
-        image = F.when(F.col("image").isNotNull(), image.withField(quote_ident(name), value))
-        unavailable = F.when(has, F.array_remove(unavailable, name.lower())).otherwise(unavailable)
-    return found.withColumns({"image": image, "unavailable": unavailable}).select(*rows.columns)
+    # Each expression stands once: one that is made of itself for each column grows without end.
+    found = rows.select("*", *(value.alias(f"known_{n}") for n, value in enumerate(known.values())))
+    has = {
+        name: _lacks(name) & applies & F.coalesce(F.col(f"known_{n}.has"), F.lit(False))
+        for n, name in enumerate(known)
+    }
+    found = found.withColumns({f"has_{n}": test for n, test in enumerate(has.values())})
+    image, struck = F.col("image"), []
+    for n, name in enumerate(known):
+        value = F.when(F.col(f"has_{n}"), F.col(f"known_{n}.value")).otherwise(
+            _field("image", name)
+        )
+        image = image.withField(quote_ident(name), value)
+        struck.append(F.when(F.col(f"has_{n}"), F.lit(name.lower())))
+    filled = {
+        "image": F.when(F.col("image").isNotNull(), image),
+        "unavailable": F.array_except("unavailable", F.array_compact(F.array(*struck))),
+    }
+    return found.withColumns(filled).select(*rows.columns)
 
 
 def _lacks(name: str) -> Column:
