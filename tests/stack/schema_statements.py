@@ -123,12 +123,8 @@ _BINLOG = {
     "comment": altered("MODIFY qty int COMMENT 'pieces'"),
 }
 
-# One statement that drops a table and creates the next one of its name.
-_MARIADB = {**_BINLOG, "drop_table": LiveChange((_CREATE.replace("TABLE", "OR REPLACE TABLE", 1),))}
-_CHANGES = {Engine.POSTGRESQL: _POSTGRESQL, Engine.MYSQL: _BINLOG, Engine.MARIADB: _MARIADB}
-
 
 def live_changes(engine: Engine) -> dict[str, LiveChange]:
     """Kind → the change, as the engine makes it."""
-    changes = _CHANGES[engine]
+    changes = _POSTGRESQL if engine is Engine.POSTGRESQL else _BINLOG
     return {kind: change.of(kind) for kind, change in changes.items()}

@@ -2,18 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from lakehouse.config import parse_source
 from lakehouse.names import TableIdentity
 from lakehouse.plan.incarnations import End, Incarnations
 from lakehouse.plan.table_names import TableNames, table_names
-from lakehouse.quality.column_lives import column_renames, every_table
-from lakehouse.quality.held import held_tables
-from lakehouse.quality.statements import incarnations, told
-from lakehouse.quality.version_rows import ddl_rows
-from tests.unit.test_quality_ddl import ID, NAME, SHOP, column
-from tests.unit.test_swaps import WIDE, sent
 
 PARTS = ("shop", "orders")
 FIRST, SECOND, THIRD = (TableIdentity("shop", None, "orders", n) for n in range(3))
@@ -132,58 +123,3 @@ def test_renames_follow_each_other():
         (SALES_PARTS, ""): ("shop", "deals"),
         (SALES_PARTS, "7"): SALES_PARTS,
     }
-
-
-CREATED = sent(1, 1, "CREATE TABLE orders (…)", "orders", ID, NAME)
-REPLACED = sent(2, 5, "/* anew */ CREATE OR REPLACE TABLE orders (…)", "orders", ID, WIDE)
-WIDER = sent(3, 6, "ALTER TABLE orders ADD age int", "orders", ID, WIDE, column("age"))
-
-
-def test_a_statement_that_replaces_a_table_ends_one_and_begins_the_next():
-    rows = ddl_rows(SHOP, "run", (CREATED, REPLACED, WIDER), ())
-    lives = incarnations(rows, "mysql")
-
-    assert rows[1].change_kinds == ("create_table", "drop_table")
-    assert lives.created(PARTS) == 1
-    assert [lives.at(PARTS, f"{position:010d}")[1] for position in (5, 6)] == [0, 1]
-    kinds = {
-        life[1]: [each.kinds for each in mine.statements]
-        for life, mine in told(rows, "mysql", lives).items()
-    }
-    assert kinds == {
-        0: [("create_table",), ("drop_table",)],
-        1: [("create_table",), ("add_column",)],
-    }
-    types = [lives.types_at(table, "mysql", None) for table in (FIRST, SECOND)]
-    assert [set(mine) for mine in types] == [{"id", "name"}, {"id", "name", "age"}]
-    assert column_renames(rows, "mysql", every_table) == {}, "its columns are none of the old ones"
-    assert named(published={FIRST: "shop__orders"}, told=lives).moves == (
-        ("shop__orders", "shop__orders__retired_1"),
-    )
-
-
-def test_it_waits_where_the_mode_follows_no_change():
-    source = parse_source(
-        'connector = "mysql"\ntopic_prefix = "shop"\n[schema_changes]\nmode = "fail"\n', "shop"
-    )
-    rows = ddl_rows(source, "run", (CREATED, REPLACED), ())
-    lives = incarnations(rows, "mysql")
-
-    assert [row.verdict for row in rows] == ["evolve", "hold"]
-    assert set(held_tables(rows, "mysql")) == {(PARTS, 0), (PARTS, 1)}
-    assert lives.created(PARTS) == 1
-
-
-def test_of_a_table_that_is_not_there_it_creates_the_first():
-    dropped = sent(2, 2, "DROP TABLE orders", "orders")
-    for events in ((REPLACED,), (CREATED, dropped, REPLACED)):
-        rows = ddl_rows(SHOP, "run", events, ())
-        assert rows[-1].change_kinds == ("create_table",)
-        assert incarnations(rows, "mysql").created(PARTS) == len(events) // 2
-
-
-def test_a_table_of_which_data_events_alone_told_is_replaced_too():
-    (first,) = ddl_rows(SHOP, "run", (CREATED,), ())
-    known = replace(first, fingerprint="17", change_kinds=("create_table",))
-    (row,) = ddl_rows(SHOP, "run", (REPLACED,), (known,))
-    assert row.change_kinds == ("create_table", "drop_table")

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 
 from lakehouse.connectors import CONNECTORS
 from lakehouse.names import TableIdentity
-from lakehouse.plan.records import NO_COLUMNS, SchemaVersionRow
 
 Parts = tuple[str, ...]
 
@@ -23,12 +22,10 @@ class End:
     Attributes:
         position: Of the statement; the table's events up to there are of that life.
         became: The table's new name; None where it was dropped.
-        replaced: Whether the statement that dropped it created the next one, too.
     """
 
     position: str
     became: Parts | None = None
-    replaced: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,19 +78,13 @@ class Incarnations:
 
     def created(self, parts: Parts) -> int:
         """The incarnation that the newest CREATE statement began."""
-        return self._begun(parts, max(self.creates.get(parts, ()), default=""))
+        newest = max(self.creates.get(parts, ()), default="")
+        return sum(end.position < newest for end in self.ends.get(parts, ()))
 
     def at(self, parts: Parts, position: str) -> tuple[Parts, int]:
         """The table, and which incarnation of it, that a name meant at a position."""
         number = sum(end.position < position for end in self.ends.get(parts, ()))
         return self._today(parts, number)
-
-    def told_of(self, row: SchemaVersionRow, connector: str) -> tuple[Parts, int]:
-        """The table, and which incarnation of it, that a statement ends or leaves."""
-        parts = row.source_table.parts(connector)
-        if row.columns == NO_COLUMNS:
-            return self.at(parts, row.position)
-        return self._today(parts, self._begun(parts, row.position))
 
     def today(self, table: TableIdentity, connector: str) -> TableIdentity:
         """The identity that a table has by now."""
@@ -117,7 +108,7 @@ class Incarnations:
             told
             for parts in {own, *former}
             for told in self.types.get(parts, ())
-            if self._today(parts, self._begun(parts, told.position)) == (own, table.incarnation)
+            if self.at(parts, told.position) == (own, table.incarnation)
             and (position is None or told.position <= position)
         ]
         return max(found, key=lambda told: told.position).types if found else {}
@@ -137,13 +128,6 @@ class Incarnations:
             for number, behind in enumerate(bounds):
                 until = bounds[number + 1] if number < len(ends) else None
                 yield Life(parts, behind, until, *self._today(parts, number))
-
-    def _begun(self, parts: Parts, position: str) -> int:
-        """The incarnation that a statement leaves behind it."""
-        return sum(
-            end.position < position or (end.replaced and end.position == position)
-            for end in self.ends.get(parts, ())
-        )
 
     def _today(self, parts: Parts, number: int) -> tuple[Parts, int]:
         ends = self.ends.get(parts, ())

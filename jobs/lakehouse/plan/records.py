@@ -29,8 +29,6 @@ POLICY = "policy"
 CHANGE, FULL = "change", "full"
 # The fingerprint of a schema version that a statement told begins so.
 DDL = "ddl:"
-# What a statement leaves of a table that it drops.
-NO_COLUMNS = "[]"
 # Stands in the place of a statement that may quote a masked value.
 WITHHELD = "withheld: the table has masked columns"
 WITHHELD_CREATE = f"CREATE TABLE {WITHHELD}"
@@ -183,11 +181,6 @@ class SchemaVersionRow:
     def previous_table(self) -> TableIdentity | None:
         """The table that it was before, where the statement renames it."""
         return TableIdentity.of(json.loads(self.previous)) if self.previous else None
-
-    @property
-    def is_replaced(self) -> bool:
-        """Whether the statement dropped the table and created another one of its name."""
-        return "drop_table" in self.change_kinds and self.columns != NO_COLUMNS
 
     @property
     def is_from_ddl(self) -> bool:

@@ -78,25 +78,6 @@ def replaced_columns(ddl: str, dialect: str | None) -> frozenset[str]:
     return frozenset[str]().union(*found)
 
 
-def replaces_tables(ddl: str, dialect: str | None) -> bool:
-    """Whether a statement drops a table that is there, without saying so, to create it anew.
-
-    That is CREATE OR REPLACE TABLE, which MariaDB has.
-    https://mariadb.com/docs/server/reference/sql-statements/data-definition/create/create-table
-
-    Args:
-        ddl: One or several statements, as the schema change event carries them.
-        dialect: sqlglot's name of the source's SQL; None where the source sends no statements.
-    """
-    if dialect is None or "replace" not in ddl.lower():
-        return False
-    try:
-        found = [[t.text.upper() for t in tokens[:4]] for tokens in _statements(ddl, dialect)]
-    except SqlglotError:
-        return False
-    return any(words == ["CREATE", "OR", "REPLACE", "TABLE"] for words in found)
-
-
 def parsed_statements(ddl: str, dialect: str) -> tuple[exp.Expr, ...]:
     """The statements of a text that sqlglot knows.
 

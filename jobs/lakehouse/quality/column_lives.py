@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from operator import itemgetter
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from lakehouse.plan.incarnations import Parts
-from lakehouse.plan.records import HOLD, NO_COLUMNS, SchemaVersionRow
+from lakehouse.plan.records import HOLD, SchemaVersionRow
 from lakehouse.plan.renames import Rename, in_turn
 
 Follows: TypeAlias = Callable[[Parts], bool]
@@ -48,16 +47,17 @@ def column_renames(
 
 
 def gone_by_statements(
-    rows: Iterable[SchemaVersionRow],
-) -> Iterator[tuple[SchemaVersionRow, frozenset[str]]]:
+    rows: Iterable[SchemaVersionRow], connector: str
+) -> Iterator[tuple[Parts, str, frozenset[str]]]:
     """Each table with the columns that its statements dropped, up to the first one that is held.
 
     Args:
         rows: Of `quality.schema_versions`, oldest first.
+        connector: Of the source.
 
     Yields:
-        The table's last statement, and the names of the columns in lower case, as silver has them
-        behind it.
+        The parts of the table's name, the position of its last statement, and the names of the
+        columns in lower case, as silver has them behind it.
     """
     tables: dict[str, tuple[SchemaVersionRow, _Table]] = {}
     held: set[str] = set()
@@ -69,7 +69,7 @@ def gone_by_statements(
         else:
             list(table.follow(row, follows=True))
     for row, table in tables.values():
-        yield row, table.gone
+        yield row.source_table.parts(connector), row.position, table.gone
 
 
 def turns(rows: Iterable[SchemaVersionRow], connector: str) -> dict[Parts, tuple[str, ...]]:
@@ -86,7 +86,7 @@ def turns(rows: Iterable[SchemaVersionRow], connector: str) -> dict[Parts, tuple
     }
     seen: dict[str, list[object]] = {}
     for row in placed(every):
-        shapes = seen.pop(row.previous or row.identity, []) if row.columns != NO_COLUMNS else []
+        shapes = seen.pop(row.previous or row.identity, []) if row.columns != "[]" else []
         seen[row.identity] = shapes
         shape = _shape(row)
         comes_back = shape in shapes[:-1] and shape != shapes[-1]
@@ -104,8 +104,6 @@ def turns(rows: Iterable[SchemaVersionRow], connector: str) -> dict[Parts, tuple
 def placed(rows: Iterable[SchemaVersionRow]) -> list[SchemaVersionRow]:
     """What statements did, and what a person said that they did, by position.
 
-    A statement that replaces a table is two, which ends the one and creates the other.
-
     Args:
         rows: Oldest first; the newest of a table and a position counts.
     """
@@ -114,14 +112,7 @@ def placed(rows: Iterable[SchemaVersionRow]) -> list[SchemaVersionRow]:
         for row in rows
         if row.position and (row.is_from_ddl or _is_mapped(row))
     }
-    return [each for _, row in sorted(newest.items(), key=itemgetter(0)) for each in _each(row)]
-
-
-def _each(row: SchemaVersionRow) -> tuple[SchemaVersionRow, ...]:
-    if not row.is_replaced:
-        return (row,)
-    ended = replace(row, change_kinds=("drop_table",), columns=NO_COLUMNS)
-    return ended, replace(row, change_kinds=("create_table",))
+    return [row for _, row in sorted(newest.items(), key=lambda item: item[0])]
 
 
 @dataclass(slots=True)

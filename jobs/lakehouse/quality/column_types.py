@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from lakehouse.config.source_types import parse_source_type
 from lakehouse.plan.incarnations import Parts, ToldTypes
-from lakehouse.plan.records import NO_COLUMNS, SchemaVersionRow
+from lakehouse.plan.records import SchemaVersionRow
 from lakehouse.quality.column_lives import placed
 
 _LATER_STATEMENT = re.compile(r"\s*(?!CREATE\b)\w", re.IGNORECASE)
@@ -33,7 +33,7 @@ def told_types(
     of_table: dict[str, Mapping[str, str]] = {}
     for row in (row for row in placed(rows) if row.is_from_ddl):
         before = of_table.pop(row.previous or row.identity, None)
-        if row.columns == NO_COLUMNS or (before is None and _LATER_STATEMENT.match(row.ddl or "")):
+        if row.columns == "[]" or (before is None and _LATER_STATEMENT.match(row.ddl or "")):
             continue
         types, earlier = _types(row), before or {}
         # A column that comes back is compared with what it was.

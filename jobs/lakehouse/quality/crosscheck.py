@@ -14,7 +14,7 @@ from lakehouse.config import SourceConfig
 from lakehouse.names import TableIdentity
 from lakehouse.plan.incarnations import Incarnations, Parts
 from lakehouse.plan.masks import masks_of
-from lakehouse.plan.records import NO_COLUMNS, SchemaVersionRow
+from lakehouse.plan.records import SchemaVersionRow
 from lakehouse.plan.row_schema import PROVEN
 from lakehouse.plan.types import Column
 from lakehouse.quality.column_lives import placed
@@ -72,8 +72,9 @@ def _statements(
     """Table of today and incarnation → the statements that left columns, by position."""
     found: dict[tuple[Parts, int], list[SchemaVersionRow]] = {}
     for row in placed(rows):
-        if row.is_from_ddl and row.columns != NO_COLUMNS:
-            found.setdefault(lives.told_of(row, connector), []).append(row)
+        if row.is_from_ddl and row.columns != "[]":
+            life = lives.at(row.source_table.parts(connector), row.position)
+            found.setdefault(life, []).append(row)
     return found
 
 

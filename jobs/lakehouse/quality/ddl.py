@@ -16,14 +16,7 @@ from lakehouse.connectors import CONNECTORS, Connector
 from lakehouse.connectors.base import DATABASE_SCHEMA_TABLE
 from lakehouse.names import TableIdentity, split_identifier
 from lakehouse.plan.foreign_keys import changes_keys
-from lakehouse.plan.statements import (
-    Name,
-    Names,
-    renamed_columns,
-    renamed_tables,
-    replaced_columns,
-    replaces_tables,
-)
+from lakehouse.plan.statements import Name, Names, renamed_columns, renamed_tables, replaced_columns
 from lakehouse.quality.source_types import size_rank, without_sizes
 
 # The names of a table in lower case.
@@ -111,7 +104,6 @@ class SchemaEvent:
     Attributes:
         renamed: The tables that its statement renames, as they were and as they are.
         keyed: Those of which it adds or drops foreign keys or constraints, in lower case.
-        replaces: Whether a table that it creates may have been there, and is gone.
     """
 
     message: SchemaMessage
@@ -120,7 +112,6 @@ class SchemaEvent:
     problem: str = ""
     renamed: tuple[tuple[TableIdentity, TableIdentity], ...] = ()
     keyed: frozenset[str] = frozenset()
-    replaces: bool = False
 
 
 def parse_event(message: SchemaMessage, connector: str) -> SchemaEvent:
@@ -154,14 +145,8 @@ def event_of(message: SchemaMessage, document: Mapping[str, object], connector: 
     own = changes[0].identity if changes else _own(document)
     unsent = (tuple(_named(own, name, rules) for name in pair) for pair in tables)
     renamed = tuple(dict.fromkeys((*told_so, *((was, name) for was, name in unsent))))
-    return SchemaEvent(
-        message,
-        ddl,
-        tuple(changes),
-        renamed=renamed,
-        keyed=changes_keys(ddl, rules),
-        replaces=replaces_tables(ddl, dialect),
-    )
+    keyed = changes_keys(ddl, rules)
+    return SchemaEvent(message, ddl, tuple(changes), renamed=renamed, keyed=keyed)
 
 
 def without_copies(events: Sequence[SchemaEvent]) -> tuple[SchemaEvent, ...]:

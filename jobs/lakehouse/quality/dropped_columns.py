@@ -56,9 +56,10 @@ def dropped_columns(
         return {}
     connector = source.connector
     found = {
-        lives.told_of(row, connector): Dropped(names) for row, names in gone_by_statements(rows)
+        lives.at(parts, position): Dropped(names)
+        for parts, position, names in gone_by_statements(rows, connector)
     }
-    told = {lives.told_of(row, connector) for row in rows if row.is_from_ddl}
+    told = {lives.at(r.source_table.parts(connector), r.position) for r in rows if r.is_from_ddl}
     by_table: dict[TableIdentity, list[SchemaVersionRow]] = {}
     for row in rows:
         if not row.is_from_ddl:

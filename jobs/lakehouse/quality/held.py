@@ -61,7 +61,7 @@ def held_tables(rows: Sequence[SchemaVersionRow], connector: str) -> dict[Life, 
         )
     for row in placed(rows):
         if row.is_from_ddl and row.verdict == HOLD:
-            life = lives.told_of(row, connector)
+            life = lives.at(row.source_table.parts(connector), row.position)
             entry = found.setdefault(life, Held())
             # Where a newer version is followed, another mode has let the table go on.
             if entry.before is None or row.position >= entry.before.position:

@@ -17,7 +17,7 @@ from lakehouse.config import SourceConfig
 from lakehouse.connectors import CONNECTORS
 from lakehouse.names import silver_name
 from lakehouse.plan.groups import Group
-from lakehouse.plan.records import NO_COLUMNS, SchemaVersionRow
+from lakehouse.plan.records import SchemaVersionRow
 from lakehouse.quality import ddl
 from lakehouse.quality.event_faults import changes, falling, malformed, measurement, place, strays
 from lakehouse.quality.judgement import Measurement
@@ -164,7 +164,7 @@ def _now_required(before: SchemaVersionRow | None, after: SchemaVersionRow) -> l
 
 def _lossy(new: Iterable[SchemaVersionRow], known: Known) -> Iterator[str]:
     connector = known.source.connector
-    changed = {row.source_table.parts(connector) for row in new if row.columns != NO_COLUMNS}
+    changed = {row.source_table.parts(connector) for row in new if row.columns != "[]"}
     rows = [r for r in (*known.recorded, *known.new) if r.source_table.parts(connector) in changed]
     for table, columns in lossy_columns(rows, known.source).items():
         yield from (f"{table}.{column}" for column in columns)

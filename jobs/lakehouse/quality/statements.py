@@ -85,7 +85,7 @@ def incarnations(rows: Sequence[SchemaVersionRow], connector: str) -> Incarnatio
             continue
         parts = row.source_table.parts(connector)
         if "drop_table" in row.change_kinds:
-            ends.setdefault(parts, {})[row.position] = End(row.position, replaced=row.is_replaced)
+            ends.setdefault(parts, {})[row.position] = End(row.position)
         if "create_table" in row.change_kinds and not row.previous:
             creates.setdefault(parts, set()).add(row.position)
         if was := row.previous_table:
@@ -110,7 +110,7 @@ def told(
     """
     found: dict[tuple[Parts, int], list[Statement]] = {}
     for row in (row for row in placed(rows) if row.is_from_ddl):
-        life = lives.told_of(row, connector)
+        life = lives.at(row.source_table.parts(connector), row.position)
         statement = Statement(row.position, row.change_kinds, row.verdict, row.decision)
         found.setdefault(life, []).append(statement)
     renamed = renames(rows, connector, lives, every_table)
@@ -154,6 +154,7 @@ def additions(
     for row in placed(rows):
         is_hidden = row.ddl.endswith(WITHHELD) and "add_column" in row.change_kinds
         if row.is_from_ddl and (is_hidden or "add" in row.ddl.lower()):
-            life = lives.told_of(row, connector)
-            found.setdefault(life, []).append((row.ddl, row.source_table.table))
+            table = row.source_table
+            life = lives.at(table.parts(connector), row.position)
+            found.setdefault(life, []).append((row.ddl, table.table))
     return {life: tuple(mine) for life, mine in found.items()}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache, partial
@@ -112,7 +112,7 @@ def ddl_rows(
     source: SourceConfig,
     run_id: str,
     events: Sequence[ddl.SchemaEvent],
-    recorded: Sequence[SchemaVersionRow],
+    recorded: Iterable[SchemaVersionRow],
 ) -> tuple[SchemaVersionRow, ...]:
     """One row for each table that a statement changed.
 
@@ -125,7 +125,6 @@ def ddl_rows(
     now = datetime.now(UTC)
     of_topic = [row for row in recorded if row.is_from_ddl]
     seen, before = Seen.of(of_topic), _tables(of_topic)
-    known = {row.identity for row in recorded if not row.is_from_ddl}
     masked = cache(partial(masked_columns, source, events))
     rows: list[SchemaVersionRow] = []
     for event in (without_statement(each, masked) for each in with_swaps(events)):
@@ -134,7 +133,7 @@ def ddl_rows(
             row = _ddl_row(source, run_id, now, event, public)
             if not seen.is_new(row):
                 continue
-            kinds, previous = _fold(event, public, before, known)
+            kinds, previous = _fold(event, public, before)
             if kinds:
                 # A source snapshot tells what is there already.
                 is_first = kinds == ("create_table",) or event.message.is_snapshot
@@ -158,16 +157,9 @@ def _tables(of_topic: Sequence[SchemaVersionRow]) -> _Tables:
 
 
 def _fold(
-    event: ddl.SchemaEvent, change: ddl.TableChange, before: _Tables, known: Container[str]
+    event: ddl.SchemaEvent, change: ddl.TableChange, before: _Tables
 ) -> tuple[tuple[str, ...], str]:
-    """The kinds of one change, none for no version, and the table's identity before a rename.
-
-    Args:
-        event: The statement.
-        change: What it did to one table.
-        before: The tables before it; are those behind it afterwards.
-        known: Tables with data events, of which no statement may have told.
-    """
+    """The kinds of one change, none for no version, and the table's identity before a rename."""
     identity = identity_json(change.identity)
     # Snapshots begin by dropping every table, and repeat what is known; of a name that a statement
     # takes and gives up again there is nothing afterwards.
@@ -177,10 +169,6 @@ def _fold(
         return (), ""
     # No table gets the name of one that is there: the statement has put that one aside.
     is_swapped = change.swapped or (change.was is not None and bool(before.get(identity)))
-    if event.replaces and not event.message.is_snapshot:
-        was_there = bool(before.get(identity, identity in known))
-        before[identity] = change.columns
-        return (("create_table", "drop_table") if was_there else ("create_table",)), ""
     previous = "" if is_swapped else _previous(change, before)
     earlier = before.pop(previous or identity, None) or None
     before[identity] = change.columns
