@@ -25,6 +25,8 @@ hypothesis.settings.load_profile("untimed")
 _TESTS = Path(__file__).parent
 # What takes longest comes first: started last, it would end alone.
 _ORDER = ("stack", "property", "spark", "dags")
+# Folders whose tests share a stack and stay together; Airflow's and the others are two stacks.
+_TOGETHER = ("tests/stack/with_airflow/", "tests/stack/")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -40,11 +42,11 @@ def _rank(file: Path) -> tuple[int, bool]:
 
 
 class _Units(LoadScopeScheduling):
-    """A file's tests stay in one process with their fixtures, the stack's are one unit."""
+    """A file's tests stay in one process with their fixtures, a stack's are one unit."""
 
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.partition("::")[0]
-        return "tests/stack" if file.startswith("tests/stack/") else file
+        return next((folder for folder in _TOGETHER if file.startswith(folder)), file)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> _Units:
