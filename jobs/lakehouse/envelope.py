@@ -18,20 +18,23 @@ OPERATIONS = (*ROW_OPERATIONS, TRUNCATE, MESSAGE)
 INCREMENTAL = "incremental"
 
 # Default of the connectors' option `unavailable.value.placeholder`, and what stands for it in
-# columns of other types: `UnchangedToastedPlaceholder` of Debezium's connector for PostgreSQL.
+# columns of other types: `UnchangedToastedPlaceholder` of Debezium's connector for PostgreSQL, and
+# `OracleValueConverters.convertBinary`, whose bytes go through `binary.handling.mode`.
 PLACEHOLDER = "__debezium_unavailable_value"
 PLACEHOLDER_BYTES = PLACEHOLDER.encode()
 _MD5 = md5(PLACEHOLDER_BYTES, usedforsecurity=False)
 PLACEHOLDER_UUID = str(UUID(bytes=_MD5.digest(), version=3))
+PLACEHOLDER_HEX = PLACEHOLDER_BYTES.hex()
 PLACEHOLDER_MAP = f'{{"{PLACEHOLDER}":"{PLACEHOLDER}"}}'
 _BASE64 = b64encode(PLACEHOLDER_BYTES).decode()
 _NUMBERS = ",".join(map(str, PLACEHOLDER_BYTES))
 # A message with a placeholder has one of these somewhere.
-PLACEHOLDER_MARKS = (PLACEHOLDER, _BASE64, _NUMBERS, PLACEHOLDER_UUID)
+PLACEHOLDER_MARKS = (PLACEHOLDER, _BASE64, PLACEHOLDER_HEX, _NUMBERS, PLACEHOLDER_UUID)
 # As JSON: text and bytes, the element of an array, an array of numbers, a map.
 PLACEHOLDERS = (
     PLACEHOLDER,
     _BASE64,
+    PLACEHOLDER_HEX,
     *(f'["{element}"]' for element in (PLACEHOLDER, _BASE64, PLACEHOLDER_UUID)),
     f"[{_NUMBERS}]",
     PLACEHOLDER_MAP,

@@ -8,14 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from lakehouse.envelope import PLACEHOLDER, PLACEHOLDER_BYTES, PLACEHOLDER_MAP, PLACEHOLDER_UUID
+from lakehouse.envelope import (
+    PLACEHOLDER,
+    PLACEHOLDER_BYTES,
+    PLACEHOLDER_HEX,
+    PLACEHOLDER_MAP,
+    PLACEHOLDER_UUID,
+)
 from lakehouse.names import quote_ident
 from lakehouse.spark.sql import literal
 
 _TEXT, _NUMBERS = literal(PLACEHOLDER), ", ".join(map(str, PLACEHOLDER_BYTES))
 _BINARY = f"CAST({_TEXT} AS binary)"
 _OF_TYPE: Mapping[str, str] = {
-    "string": f"{{}} IN ({_TEXT}, {literal(PLACEHOLDER_MAP)})",
+    "string": f"{{}} IN ({_TEXT}, {literal(PLACEHOLDER_HEX)}, {literal(PLACEHOLDER_MAP)})",
     "binary": f"{{}} = {_BINARY}",
     "array<string>": f"arrays_overlap({{}}, array({_TEXT}, {literal(PLACEHOLDER_UUID)}))",
     "array<binary>": f"array_contains({{}}, {_BINARY})",
