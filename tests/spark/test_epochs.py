@@ -184,6 +184,7 @@ def test_without_gtids_nothing_but_a_finding_tells_a_new_log(spark, settings, tm
     assert "manual.public.orders[0]: from offset 2 on, " in " ".join(findings(outcomes))
 
 
+@pytest.mark.further
 def test_a_restart_of_the_connector_is_no_new_log(runs: Runs):
     server = MySql(runs.source.name)
     server.commit(create(1, "a"))
@@ -199,6 +200,7 @@ def test_a_restart_of_the_connector_is_no_new_log(runs: Runs):
     assert findings(outcomes) == findings(again) == []
 
 
+@pytest.mark.further
 def test_mariadb_tells_a_new_log_by_domain_and_server(spark, settings, tmp_path):
     source = parse_source('connector = "mariadb"\ntopic_prefix = "maria"\n', "maria")
     runs = Runs(spark, settings, tmp_path, source)

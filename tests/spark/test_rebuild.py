@@ -130,6 +130,7 @@ def wait_for_branch(runs: Runs, thread: threading.Thread) -> None:
     pytest.fail("no branch after a minute")
 
 
+@pytest.mark.further
 def test_a_rebuild_is_undone_with_what_was_published_since(
     spark: SparkSession, settings: Settings, tmp_path: Path
 ):

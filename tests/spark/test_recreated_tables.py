@@ -15,7 +15,7 @@ TABLE = "TESTDB.DB2INST1.ACCT"
 OLD_ROWS = [(1, "a"), (2, "b")]
 
 
-@pytest.mark.parametrize("cuts", [(), (4, 8)])
+@pytest.mark.parametrize("cuts", [pytest.param((), marks=pytest.mark.further), (4, 8)])
 def test_each_incarnation_ends_in_a_table_of_its_own(spark, settings, captures, tmp_path, cuts):
     capture = Capture("db2", captures / "db2" / "ddl_drop_recreate_rename")
     source = parse_source(capture.toml, f"recreated_{'_'.join(map(str, cuts))}")

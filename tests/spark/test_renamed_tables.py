@@ -113,7 +113,7 @@ def test_rows_follow_their_table_and_a_new_one_may_have_its_name(spark, settings
     }
 
 
-@pytest.mark.parametrize("cuts", [(), (4,)])
+@pytest.mark.parametrize("cuts", [pytest.param((), marks=pytest.mark.further), (4,)])
 def test_rows_follow_their_table_into_another_database(spark, settings, tmp_path, cuts):
     name = f"elsewhere_{len(cuts)}"
     config = parse_source(f'connector = "mysql"\ntopic_prefix = "{name}"', name)

@@ -37,9 +37,9 @@ from tests.support.sampling import EVERY_CASE
 NARROWED, ROUNDED, FREE = TABLES = ("load_narrowed", "load_rounded", "load_free")
 CREATE = "CREATE TABLE {} (id int NOT NULL PRIMARY KEY, qty bigint, price decimal(10, 4))"
 # On a slow machine more would come than the runs can take.
-PAUSE_S = 0.15
+PAUSE_S = 0.4
 # So many rows behind the change are in Kafka before the product sees it.
-BEHIND = 30
+BEHIND = 20
 
 
 @dataclass(frozen=True)
