@@ -200,7 +200,6 @@ def test_a_restart_of_the_connector_is_no_new_log(runs: Runs):
     assert findings(outcomes) == findings(again) == []
 
 
-@pytest.mark.further
 def test_mariadb_tells_a_new_log_by_domain_and_server(spark, settings, tmp_path):
     source = parse_source('connector = "mariadb"\ntopic_prefix = "maria"\n', "maria")
     runs = Runs(spark, settings, tmp_path, source)

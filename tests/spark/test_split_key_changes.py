@@ -120,7 +120,6 @@ def test_a_half_that_stays_alone_is_applied_and_told(runs: Runs):
     ]
 
 
-@pytest.mark.further
 def test_a_half_waits_no_longer_than_an_open_transaction(runs: Runs):
     pg = Postgres(runs.source.name, partitions=2, framed=False)
     pg.transact((BETWEEN, "c", None, row(OLD, "old", "big")))

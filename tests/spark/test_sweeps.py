@@ -91,7 +91,6 @@ def test_ghosts_go_where_snapshots_are_complete_and_the_ghosts_few(spark, settin
     assert (7, "new") in runs.rows("few", "id", "name")
 
 
-@pytest.mark.further
 def test_a_snapshot_that_was_interrupted_leaves_no_ghost(spark, settings, tmp_path):
     runs, connector = open_source(spark, settings, tmp_path, "restarted", COMPLETE)
     table = orders()

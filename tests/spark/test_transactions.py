@@ -57,7 +57,6 @@ def test_a_transaction_whose_first_events_landed_before_is_whole_with_its_last(r
     assert runs.rows("orders", "id", "name") == [(1, "b"), (2, "b")]
 
 
-@pytest.mark.further
 def test_logical_messages_that_end_counts_are_not_waited_for(runs: Runs):
     connector = Postgres(runs.source.name)
     connector.transact((ORDERS, "c", None, row(1, "a")), end=False)
