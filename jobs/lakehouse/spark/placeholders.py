@@ -154,10 +154,10 @@ def _filled(rows: DataFrame, known: dict[str, Column], where: Column | None = No
     # Each expression stands once: one that is made of itself for each column grows without end.
     found = rows.select("*", *(value.alias(f"known_{n}") for n, value in enumerate(known.values())))
     has = {
-        name: _lacks(name) & applies & F.coalesce(F.col(f"known_{n}.has"), F.lit(False))
+        f"has_{n}": _lacks(name) & applies & F.coalesce(F.col(f"known_{n}.has"), F.lit(False))
         for n, name in enumerate(known)
     }
-    found = found.withColumns({f"has_{n}": test for n, test in enumerate(has.values())})
+    found = found.withColumns(has)
     image, struck = F.col("image"), []
     for n, name in enumerate(known):
         value = F.when(F.col(f"has_{n}"), F.col(f"known_{n}.value")).otherwise(
