@@ -93,6 +93,9 @@ class Connector:
         key_changes_in_place: Whether an update that changes the key may be one event.
         schema_changes_in_data: Whether schema changes come between the data events, without `op`.
         ddl_dialect: sqlglot's name of the SQL in `ddl`; None where no statement is sent.
+        defaults_as_read: Whether the defaults in the events' schema are what the connector reads in
+            the database's text of them, and no statement tells more.
+        untold_defaults: Semantic or plain types of a message whose defaults it never has.
         inline_references: What `REFERENCES` behind a column's type means in its statements.
         losses: Semantic or plain type of a message → what its values lose on their way here.
         hidden_types: The same, unless the source's own type is known or declared.
@@ -120,6 +123,8 @@ class Connector:
     key_changes_in_place: bool = False
     schema_changes_in_data: bool = False
     ddl_dialect: str | None = None
+    defaults_as_read: bool = False
+    untold_defaults: frozenset[str] = frozenset()
     inline_references: InlineReference = InlineReference.IGNORED
     losses: Mapping[str, str] = field(default_factory=dict)
     hidden_types: Mapping[str, str] = field(default_factory=dict)

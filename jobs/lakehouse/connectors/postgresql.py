@@ -25,6 +25,15 @@ POSTGRESQL = Connector(
     commit_may_be_null=True,
     # BEGIN, events and END of one transaction differ behind the colon (`3824:<lsn>`).
     transaction_separator=":",
+    defaults_as_read=True,
+    untold_defaults=frozenset(
+        {
+            *("array", "map", "bytes", "io.debezium.time.ZonedTime"),
+            "io.debezium.data.VariableScaleDecimal",
+            *("io.debezium.data.geometry.Geometry", "io.debezium.data.geometry.Geography"),
+            "io.debezium.data.geometry.Point",
+        }
+    ),
     losses={
         "org.apache.kafka.connect.data.Decimal": _NO_NAN,
         "io.debezium.data.VariableScaleDecimal": _NO_NAN,

@@ -93,10 +93,13 @@ class Rewritten:
         why: For a person.
         fingerprint: The schema version that shows the change; 0 for the first one that has the
             column.
+        unless_shown: Whether a row behind the change that has the value which silver gives to the
+            older ones shows that they have it in the source, too.
     """
 
     why: str
     fingerprint: int = 0
+    unless_shown: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from lakehouse.plan.batch import (
     silver_identifier,
     table_groups,
 )
+from lakehouse.plan.doubted_defaults import with_doubted_defaults
 from lakehouse.plan.groups import Group
 from lakehouse.plan.handover import excluded_of, held_of, published_names
 from lakehouse.plan.incarnations import Parts
@@ -141,6 +142,7 @@ def _plan(
     if columns_since(plan):
         told = known.additions.get(_life(identity, source.connector), ())
         plan = with_told_defaults(plan, told, work.connector.ddl_dialect)
+        plan = with_doubted_defaults(plan, work.connector)
     plan = _with_rewritings(plan, known.rewritings.get(identity, {}))
     if not mine and not plan.renames and not plan.dropped:
         return None

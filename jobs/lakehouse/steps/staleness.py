@@ -14,7 +14,7 @@ from lakehouse.plan.stale import Stale, followed, new_marks, stale_of
 from lakehouse.plan.tables import TablePlan
 from lakehouse.spark.silver import cdc_name
 from lakehouse.spark.stage import Staged
-from lakehouse.spark.stale_rows import has_older_rows
+from lakehouse.spark.stale_rows import has_older_rows, shown_values
 from lakehouse.steps.applying import Applying
 
 
@@ -52,4 +52,19 @@ def _left(
         since: has_older_rows(spark, plan.silver, snapshot, cdc, since)
         for since in {mark.since for mark in marks.values()}
     }
-    return {name: mark for name, mark in marks.items() if older[mark.since]}
+    left = {name: mark for name, mark in marks.items() if older[mark.since]}
+    shown = _shown(work, plan, left, snapshot)
+    return {name: mark for name, mark in left.items() if name not in shown}
+
+
+def _shown(work: Applying, plan: TablePlan, marks: Mapping[str, Stale], snapshot: int) -> set[str]:
+    """The columns whose value in older rows is one that rows behind the change have, too."""
+    doubted = [name for name in marks if name in plan.stale and plan.stale[name].unless_shown]
+    cdc, spark = cdc_name(plan.columns), work.context.spark
+    shown: set[str] = set()
+    for since in {marks[name].since for name in doubted}:
+        values = {
+            name: plan.defaults.get(name.lower()) for name in doubted if marks[name].since == since
+        }
+        shown |= shown_values(spark, plan.silver, snapshot, cdc, since, values)
+    return shown
