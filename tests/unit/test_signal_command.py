@@ -10,12 +10,18 @@ import pytest
 from typer.testing import CliRunner
 
 from lakehouse.cli import app
-from lakehouse.errors import ConfigError, NotYet
+from lakehouse.config import parse_source
+from lakehouse.errors import ConfigError, NotYet, SignalRefused
+from lakehouse.names import parse_table
+from lakehouse.plan.signals.conditions import parse_condition
 from lakehouse.plan.signals.followed import Asked
 from lakehouse.plan.signals.handover import Handover
 from lakehouse.plan.signals.record import Signal
-from lakehouse.plan.signals.request import Action
+from lakehouse.plan.signals.request import Action, Request
 from lakehouse.plan.signals.statement import insert_statement, insert_with_parameters
+from lakehouse.quality.judging import judge_versions
+from lakehouse.signalling.seen import check_seen
+from tests.unit.test_quality_versions import ID, QTY, recorded, version
 
 SIGNAL = Signal("s-1", "execute-snapshot", '{"type": "incremental", "x": "it\'s \\\\ 5%"}')
 HANDOVER = Handover(
@@ -51,6 +57,27 @@ def test_what_cannot_be_sent_says_what_was_expected(tmp_path, monkeypatch, argum
     found = run(tmp_path, monkeypatch, *arguments)
     assert found.exit_code != 0
     assert words in str(found.exception)
+
+
+def test_columns_that_no_message_has_are_refused_and_tables_are_told():
+    source = parse_source('connector = "postgresql"\ntopic_prefix = "shop"', "shop")
+    rows = list(recorded(*judge_versions((version(1, ID, QTY),), (), source.schema_changes)))
+
+    def checked(table: str, where: str, key: str | None = None) -> tuple[str, ...]:
+        conditions = (parse_condition(where, "postgresql"),)
+        tables = (parse_table("public.orders", "postgresql"), parse_table(table, "postgresql"))
+        asked = Request(Action.SNAPSHOT, tables, conditions=conditions, surrogate_key=key)
+        return check_seen(asked, source, rows)
+
+    assert checked("public.orders", "ID > 1", "qty") == ()
+    assert checked("public.orders", "public.other.nope > 1") == ()
+    (told,) = checked("public.other", "public.orders.qty > 1")
+    assert "table 'public.other': no message has come of it yet" in told
+    for where, key in (("nope = 1", None), ("public.orders.nope = 1", None), ("id = 1", "nope")):
+        with pytest.raises(SignalRefused, match=r"column .nope.: expected one .* id, qty; if it"):
+            checked("public.orders", where, key)
+    rows.clear()
+    assert checked("public.other", "nope = 1") == (), "nothing has landed yet"
 
 
 def test_before_the_first_run_what_is_followed_goes_on(tmp_path, monkeypatch):

@@ -21,6 +21,7 @@ from lakehouse.plan.signals.handover import Handover
 from lakehouse.plan.signals.request import Action, Request, SnapshotType
 from lakehouse.signalling.following import Follower
 from lakehouse.signalling.requests import send
+from lakehouse.signalling.seen import check_seen
 
 Tables = Annotated[
     list[str] | None,
@@ -182,9 +183,15 @@ def _loaded(context: typer.Context) -> tuple[Settings, SourceConfig]:
 
 
 def _run(settings: Settings, source: SourceConfig, request: Request, way: _Way) -> None:
-    if way.follows:
-        # Whether it can be followed is known before it is sent.
-        open_ledger(settings, source.name)
+    try:
+        recorded = open_ledger(settings, source.name).schema_versions(source.name)
+    except StepFailed:
+        # Before the first run nothing is known, and nothing can be followed.
+        if way.follows:
+            raise
+        recorded = ()
+    for sentence in check_seen(request, source, recorded):
+        typer.echo(sentence, err=True)
     sent = send(request, source, settings, way.channel, way.id or str(uuid.uuid4()))
     typer.echo(sent.told, err=not way.follows)
     if way.follows:

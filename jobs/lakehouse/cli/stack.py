@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Sequence
+from functools import partial
 from types import FrameType
 from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from infra.sources import SAMPLE_SOURCES
 from infra.stack import down, up
 from infra.status import StackStatus, status
+from lakehouse.cli.report import print_columns
 from lakehouse.config import Settings
 from lakehouse.plan.event_position import shown_position
-from lakehouse.plan.lag import SourceLag, seconds_behind
+from lakehouse.plan.lag import SourceLag, TableLag, seconds_behind
 from lakehouse.plan.lag_words import duration_text, lag_sentence
 from lakehouse.quality.text import shown
 
@@ -116,24 +118,22 @@ def _print_lag(console: Console, lag: SourceLag) -> None:
     if lag.unseen:
         console.print(f"Kafka was not read: {lag.unseen}", style="red", markup=False)
     if lag.tables:
-        console.print(_lags(lag))
+        header = ("table", "silver", "waiting", "for", "published position", "in Kafka", "held")
+        print_columns(header, map(partial(_waiting, lag), lag.tables))
 
 
-def _lags(lag: SourceLag) -> Table:
-    """What waits for each table, and how far the source's log is published and in Kafka."""
-    table = _table("table", "silver", "waiting", "for", "published position", "in Kafka", "held")
-    for each in lag.tables:
-        seconds = seconds_behind(each.waits_since, each.messages, lag.as_of)
-        table.add_row(
-            escape(shown(each.table)),
-            each.silver.rpartition(".")[2] or "-",
-            f"{each.messages:,}",
-            "-" if not seconds else duration_text(seconds),
-            shown_position(each.published) or "-",
-            shown_position(each.position) or "-",
-            escape(shown(each.held)),
-        )
-    return table
+def _waiting(lag: SourceLag, table: TableLag) -> Sequence[str]:
+    """What waits for a table, and how far the source's log is published and in Kafka."""
+    seconds = seconds_behind(table.waits_since, table.messages, lag.as_of)
+    return (
+        shown(table.table),
+        table.silver.rpartition(".")[2] or "-",
+        f"{table.messages:,}",
+        "-" if not seconds else duration_text(seconds),
+        shown_position(table.published) or "-",
+        shown_position(table.position) or "-",
+        shown(table.held),
+    )
 
 
 def _table(*columns: str) -> Table:

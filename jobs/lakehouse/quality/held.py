@@ -6,6 +6,7 @@ stops, and the statements that wait.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -80,6 +81,12 @@ def name_of(life: Life, connector: str) -> str:
     """The table as TOML files write it."""
     identity = TableIdentity.of_parts(life[0], CONNECTORS[connector].identity_parts)
     return format_table(identity, connector)
+
+
+def approve_command(source: str, identity: TableIdentity, connector: str) -> str:
+    """The command that releases a table."""
+    table = shlex.quote(format_table(identity, connector))
+    return f"lakehouse approve --source {source} --table {table}"
 
 
 def _versions(

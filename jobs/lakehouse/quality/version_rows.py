@@ -39,7 +39,7 @@ _CREATE = "CREATE"
 # Why a table waits whose name another one has got.
 BY_HAND = (
     "the statement gives its name to another table, and only names of tools for online schema "
-    "changes tell that it has the same rows. If so, release it with `lakehouse approve`; if not, "
+    "changes tell that it has the same rows. If it has, release it; if not, "
     "release it, read each table of the statement again with `lakehouse signal … snapshot`, and do "
     "`lakehouse reconcile … --repair`, which removes the rows that the source has elsewhere now"
 )

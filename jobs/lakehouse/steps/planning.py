@@ -22,7 +22,7 @@ from lakehouse.plan.batch import (
 from lakehouse.plan.doubted_defaults import with_doubted_defaults
 from lakehouse.plan.groups import Group
 from lakehouse.plan.handover import excluded_of, held_of, published_names
-from lakehouse.plan.incarnations import Parts
+from lakehouse.plan.incarnations import Incarnations, Parts
 from lakehouse.plan.masks import key_fingerprint
 from lakehouse.plan.options import OptionFacts, with_options
 from lakehouse.plan.progress import Progress
@@ -37,6 +37,7 @@ from lakehouse.plan.tables import Rewritten, SweepRule, TablePlan
 from lakehouse.plan.told_defaults import columns_since, with_told_defaults
 from lakehouse.quality.column_lives import Follows
 from lakehouse.quality.dropped_columns import NOTHING, Dropped, dropped_columns
+from lakehouse.quality.held import approve_command
 from lakehouse.quality.rewritten_columns import Rewriting, rewritings
 from lakehouse.quality.statements import additions, renames
 from lakehouse.quality.versions import holds, keeping
@@ -84,7 +85,7 @@ def table_plans(
     published = published_names(work.cut)
     known = _Known(
         renames(recorded, source.connector, lives, _renaming(source)),
-        {lives.today(t, source.connector): why for t, why in holds(recorded).items()},
+        _holds(source, lives, recorded),
         frozenset(lives.today(t, source.connector) for t in keeping(recorded)),
         work.cut,
         Progress.from_json(work.cut.offsets if work.cut else ""),
@@ -107,6 +108,20 @@ def table_plans(
         if work.rebuilt is None or identifier in work.rebuilt.grounds
     )
     return [plan for plan in plans if plan is not None], names
+
+
+def _holds(
+    source: SourceConfig, lives: Incarnations, recorded: Sequence[SchemaVersionRow]
+) -> dict[TableIdentity, dict[int, str]]:
+    """Table of today → version → why it is held, and the command that releases it."""
+    found = {lives.today(t, source.connector): why for t, why in holds(recorded).items()}
+    return {
+        table: {
+            fingerprint: f"{reason}: `{approve_command(source.name, table, source.connector)}`"
+            for fingerprint, reason in reasons.items()
+        }
+        for table, reasons in found.items()
+    }
 
 
 def _plan(

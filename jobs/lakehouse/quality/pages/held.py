@@ -8,7 +8,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 
-from lakehouse.names import format_table, silver_namespace
+from lakehouse.names import silver_namespace
 from lakehouse.plan.records import SchemaVersionRow
 from lakehouse.quality import held as quality_held
 from lakehouse.quality.pages.facts import RunFacts
@@ -54,8 +54,7 @@ def _by_change(
     waiting: Mapping[str, int],
 ) -> HeldTable:
     identity = version.source_table
-    table = format_table(identity, records.connector)
-    approve = f"lakehouse approve --source {records.source} --table {shlex.quote(table)}"
+    approve = quality_held.approve_command(records.source, identity, records.connector)
     statements = [
         row.ddl
         for row in records.versions
