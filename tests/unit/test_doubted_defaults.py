@@ -6,6 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from lakehouse.connectors.db2 import DB2
+from lakehouse.connectors.mysql import MYSQL
 from lakehouse.connectors.postgresql import POSTGRESQL
 from lakehouse.connectors.sqlserver import SQLSERVER
 from lakehouse.plan.doubted_defaults import with_doubted_defaults
@@ -57,7 +59,31 @@ def test_only_what_the_messages_prove_is_believed(field, expected):
         assert expected in found.stale["a"].why
         assert found.stale["a"].unless_shown == (expected != DROPPED)
     assert ("a" in found.defaults) == (column.default is not None and expected != DROPPED)
-    assert not doubted(column, SQLSERVER).stale
+    assert not doubted(column, MYSQL).stale, "its statements tell"
+
+
+@pytest.mark.parametrize(
+    ("connector", "field", "expected"),
+    [
+        (SQLSERVER, {"type": "int32", "default": 7, "optional": True}, "only if the statement"),
+        (SQLSERVER, {"type": "int32", "default": 0}, BELIEVED),
+        (SQLSERVER, {"type": "boolean", "default": True}, BELIEVED),
+        (SQLSERVER, {"type": "boolean", "default": False}, WRITTEN),
+        (SQLSERVER, {"type": "string", "default": "user_sname("}, WRITTEN),
+        (SQLSERVER, {"type": "int32", "name": DATE, "optional": True}, BELIEVED),
+        (DB2, {"type": "int32", "default": 0, "optional": True}, BELIEVED),
+        (DB2, {"type": "string", "default": "USER", "optional": True}, WRITTEN),
+        (DB2, {"type": "int32", "name": DATE, "default": 0}, DROPPED),
+        (DB2, {"type": "int32", "name": DATE, "optional": True}, UNTOLD),
+    ],
+)
+def test_each_connector_reads_a_default_in_its_own_way(connector, field, expected):
+    column = parse_column({"optional": False, **field, "field": "a"}, connector)
+    found = doubted(column, connector)
+    assert bool(expected) == ("a" in found.stale)
+    assert all(expected in each.why for each in found.stale.values())
+    is_written = column.default is not None and expected in (BELIEVED, WRITTEN)
+    assert ("a" in found.defaults) == is_written
 
 
 def test_messages_without_a_schema_tell_no_default():

@@ -95,6 +95,9 @@ class Connector:
         ddl_dialect: sqlglot's name of the SQL in `ddl`; None where no statement is sent.
         defaults_as_read: Whether the defaults in the events' schema are what the connector reads in
             the database's text of them, and no statement tells more.
+        blank_defaults: Plain types of a message that have a blank default for an expression.
+        nullable_stays_null: Whether a column that may be NULL is NULL in the rows that were there,
+            whatever its default, unless its statement says otherwise.
         untold_defaults: Semantic or plain types of a message whose defaults it never has.
         inline_references: What `REFERENCES` behind a column's type means in its statements.
         losses: Semantic or plain type of a message → what its values lose on their way here.
@@ -124,6 +127,8 @@ class Connector:
     schema_changes_in_data: bool = False
     ddl_dialect: str | None = None
     defaults_as_read: bool = False
+    blank_defaults: frozenset[str] = frozenset()
+    nullable_stays_null: bool = False
     untold_defaults: frozenset[str] = frozenset()
     inline_references: InlineReference = InlineReference.IGNORED
     losses: Mapping[str, str] = field(default_factory=dict)

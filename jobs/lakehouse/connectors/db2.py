@@ -19,4 +19,14 @@ DB2 = Connector(
     commit_fields=1,
     # END comes with the next transaction.
     timeout="2m",
+    defaults_as_read=True,
+    # CURRENT DATE and the like are no default of a column that may be NULL.
+    untold_defaults=frozenset(
+        {
+            "bytes",
+            *("io.debezium.time.Date", "io.debezium.time.Time", "io.debezium.time.MicroTime"),
+            *("io.debezium.time.Timestamp", "io.debezium.time.MicroTimestamp"),
+            "io.debezium.time.NanoTimestamp",
+        }
+    ),
 )

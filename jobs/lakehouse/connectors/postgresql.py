@@ -26,6 +26,9 @@ POSTGRESQL = Connector(
     # BEGIN, events and END of one transaction differ behind the colon (`3824:<lsn>`).
     transaction_separator=":",
     defaults_as_read=True,
+    blank_defaults=frozenset(
+        {"boolean", "int16", "int32", "int64", "float", "double", "bytes", "string"}
+    ),
     untold_defaults=frozenset(
         {
             *("array", "map", "bytes", "io.debezium.time.ZonedTime"),

@@ -22,6 +22,10 @@ SQLSERVER = Connector(
     commit_fields=1,
     # END comes with the next transaction.
     timeout="2m",
+    defaults_as_read=True,
+    # `bit`: all but ((1)).
+    blank_defaults=frozenset({"boolean"}),
+    nullable_stays_null=True,
     # datetimeoffset has 7 digits behind the point.
     zoned_as_text=True,
     # https://learn.microsoft.com/sql/t-sql/data-types/int-bigint-smallint-and-tinyint-transact-sql

@@ -6,7 +6,11 @@ than silver gives them.
 
 PostgreSQL's connector sends 0, an empty text, `{}` or the epoch for every function, the first text
 between quotes for everything with quotes, and nothing for the types and expressions that it cannot
-read (`PostgresDefaultValueConverter` of Debezium; `tests/stack/test_added_columns.py`).
+read (`tests/stack/test_added_columns.py`). Db2's and SQL Server's cut the quotes off whatever is
+there; Db2's sends the epoch for CURRENT DATE and the like, SQL Server's false for what is not
+`((1))` (`PostgresDefaultValueConverter` and its like in Debezium). SQL Server itself gives older
+rows the default of a column that may be NULL only WITH VALUES
+(https://learn.microsoft.com/sql/t-sql/statements/alter-table-column-definition-transact-sql).
 """
 
 from __future__ import annotations
@@ -32,6 +36,10 @@ _WRITTEN = (
     "the default that the messages tell ({}) may be what the connector made of an expression, and "
     "no row behind the change has it: older rows have it here"
 )
+_NULLABLE = (
+    "the source gives the default that the messages tell ({}) to older rows of a column that may "
+    "be NULL only if the statement says WITH VALUES, which no message tells: they are NULL here"
+)
 _UNTOLD = (
     "the messages tell no default of such a column, and no row behind the change is NULL in it: "
     "older rows are NULL here"
@@ -50,13 +58,17 @@ def with_doubted_defaults(plan: TablePlan, connector: Connector) -> TablePlan:
     defaults, stale = dict(plan.defaults), dict(plan.stale)
     for name, column in columns_since(plan).items():
         told = defaults.get(name)
-        if told is not None and _only_stands_in(told):
+        if told is None:
+            if column.optional and _is_never_told(column, connector):
+                stale[column.name] = Rewritten(_UNTOLD, unless_shown=True)
+            continue
+        is_nullable = column.optional and connector.nullable_stays_null
+        if is_nullable or _only_stands_in(told):
             defaults.pop(name)
-            stale[column.name] = Rewritten(_STANDS_IN.format(_shown(told)))
-        elif told is not None and (_is_text(told) or _is_blank(told)):
+            why = _NULLABLE if is_nullable else _STANDS_IN
+            stale[column.name] = Rewritten(why.format(_shown(told)))
+        elif _is_text(told) or (told.wire in connector.blank_defaults and _is_blank(told)):
             stale[column.name] = Rewritten(_WRITTEN.format(_shown(told)), unless_shown=True)
-        elif told is None and column.optional and _is_never_told(column, connector):
-            stale[column.name] = Rewritten(_UNTOLD, unless_shown=True)
     return replace(plan, defaults=defaults, stale=stale)
 
 
