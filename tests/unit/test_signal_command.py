@@ -59,6 +59,16 @@ def test_what_cannot_be_sent_says_what_was_expected(tmp_path, monkeypatch, argum
     assert words in str(found.exception)
 
 
+@pytest.mark.parametrize("group", ["signal", "key"])
+def test_what_a_command_takes_can_be_asked_without_a_source(group: str):
+    command = {"signal": "snapshot", "key": "drain"}[group]
+    told = CliRunner().invoke(app, [group, command, "--help"])
+    missing = CliRunner().invoke(app, [group, command, "--table", "a.b"])
+    assert (told.exit_code, missing.exit_code) == (0, 2)
+    assert "--table" in told.output
+    assert "--source" in missing.output
+
+
 def test_columns_that_no_message_has_are_refused_and_tables_are_told():
     source = parse_source('connector = "postgresql"\ntopic_prefix = "shop"', "shop")
     rows = list(recorded(*judge_versions((version(1, ID, QTY),), (), source.schema_changes)))

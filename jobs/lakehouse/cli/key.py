@@ -14,8 +14,8 @@ import typer
 from infra.errors import NotReady
 from infra.spark import spark_environment
 from lakehouse.cli.report import open_ledger
-from lakehouse.cli.steps import Source
-from lakehouse.config import Settings, SourceConfig, load_source
+from lakehouse.cli.steps import loaded, of_source
+from lakehouse.config import Settings, SourceConfig
 from lakehouse.errors import KeyChangeRefused
 from lakehouse.inspection.addresses import CONNECT
 from lakehouse.plan.submission import rekeying_application
@@ -36,7 +36,7 @@ _AN_HOUR_S, _TWO_MINUTES_S = 3_600.0, 120.0
 def register(app: typer.Typer) -> None:
     """Add the commands to the application."""
     commands = typer.Typer(no_args_is_help=True)
-    commands.callback()(_of_source)
+    commands.callback()(of_source)
     commands.command("drain", help="Wait until all rows of a table are published.")(_drain)
     commands.command("stop", help="Stop the connector; what it has read stays in Kafka.")(
         _connector(stops=True)
@@ -48,10 +48,6 @@ def register(app: typer.Typer) -> None:
         name="key",
         help="Change a primary key: pause writers, drain, stop, change it, follow, restart.",
     )
-
-
-def _of_source(context: typer.Context, source: Source) -> None:
-    context.obj = source
 
 
 def _drain(context: typer.Context, table: Table, patience: Patience = _AN_HOUR_S) -> None:
@@ -92,8 +88,7 @@ def _opened(context: typer.Context, table: str) -> Rekeying:
 
 
 def _loaded(context: typer.Context) -> tuple[Settings, SourceConfig]:
-    settings = Settings.from_environment()
-    source = load_source(str(context.obj), settings)
+    settings, source = loaded(context)
     if source.connector != "postgresql":
         raise KeyChangeRefused(
             f"source {source.name!r}: connector {source.connector!r}: expected 'postgresql', whose "

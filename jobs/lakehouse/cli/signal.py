@@ -11,8 +11,8 @@ from typing import Annotated
 import typer
 
 from lakehouse.cli.report import open_ledger
-from lakehouse.cli.steps import Source
-from lakehouse.config import Settings, SourceConfig, kafka_properties, load_source
+from lakehouse.cli.steps import loaded, of_source
+from lakehouse.config import Settings, SourceConfig, kafka_properties
 from lakehouse.errors import NotYet, StepFailed
 from lakehouse.names import parse_table
 from lakehouse.plan.signals.conditions import parse_condition
@@ -77,7 +77,7 @@ _A_DAY_S = 86_400.0
 def register(app: typer.Typer) -> None:
     """Add the commands to the application."""
     commands = typer.Typer(no_args_is_help=True)
-    commands.callback()(_of_source)
+    commands.callback()(of_source)
     commands.command("snapshot", help="Read tables, or some of their rows, again.")(_snapshot)
     commands.command("stop", help="Stop the incremental snapshot, or leave tables out.")(_stop)
     commands.command("pause", help="Let the incremental snapshot pause.")(_whole(Action.PAUSE))
@@ -88,10 +88,6 @@ def register(app: typer.Typer) -> None:
         name="signal",
         help="Signals to a source's connector: snapshots on demand.",
     )
-
-
-def _of_source(context: typer.Context, source: Source) -> None:
-    context.obj = source
 
 
 def _snapshot(  # noqa: PLR0913 - the options of a command
@@ -107,7 +103,7 @@ def _snapshot(  # noqa: PLR0913 - the options of a command
     id_: Id = None,
     by: Person = None,
 ) -> None:
-    settings, source = _loaded(context)
+    settings, source = loaded(context)
     request = Request(
         Action.SNAPSHOT,
         tuple(parse_table(text, source.connector) for text in table or ()),
@@ -129,7 +125,7 @@ def _stop(
     id_: Id = None,
     by: Person = None,
 ) -> None:
-    settings, source = _loaded(context)
+    settings, source = loaded(context)
     tables = tuple(parse_table(text, source.connector) for text in table or ())
     request = Request(Action.STOP, tables, person=by or getpass.getuser())
     _run(settings, source, request, _Way(channel, id_, follows=follow))
@@ -146,7 +142,7 @@ def _whole(action: Action) -> Callable[..., None]:
         id_: Id = None,
         by: Person = None,
     ) -> None:
-        settings, source = _loaded(context)
+        settings, source = loaded(context)
         request = Request(action, person=by or getpass.getuser())
         _run(settings, source, request, _Way(channel, id_, follows=follow))
 
@@ -158,7 +154,7 @@ def _follow(
     sent: Annotated[str, typer.Argument(help="The line that `--no-follow` printed.")],
     patience: Patience = _A_DAY_S,
 ) -> None:
-    settings, source = _loaded(context)
+    settings, source = loaded(context)
     handover = Handover.from_json(sent)
     try:
         follower = _follower(settings, source, handover, patience)
@@ -175,11 +171,6 @@ class _Way:
     channel: Channel | None
     id: str | None
     follows: bool
-
-
-def _loaded(context: typer.Context) -> tuple[Settings, SourceConfig]:
-    settings = Settings.from_environment()
-    return settings, load_source(str(context.obj), settings)
 
 
 def _run(settings: Settings, source: SourceConfig, request: Request, way: _Way) -> None:

@@ -20,6 +20,9 @@ from lakehouse.plan.submission import FULL_RUN, MAINTENANCE_RUN, Run, applicatio
 from lakehouse.spark.ledger import Ledger
 
 Source = Annotated[str, typer.Option("--source", help="The source: its TOML file's name.")]
+SourceOfAll = Annotated[
+    str | None, typer.Option("--source", help="The source: its TOML file's name; always needed.")
+]
 RunId = Annotated[
     str | None, typer.Option("--run-id", help="Go on with this run. Default: the newest one.")
 ]
@@ -65,6 +68,23 @@ _SUMMARIES: dict[Step, str] = {
     "publish": "Make the staged rows one published cut of the whole source.",
 }
 _VALIDATE = "Judge the staged rows with the expectation suites; all rows with --full."
+
+
+def of_source(context: typer.Context, source: SourceOfAll = None) -> None:
+    """Of a group of commands: keeps the source's name, without which they only tell their help."""
+    context.obj = source
+
+
+def loaded(context: typer.Context) -> tuple[Settings, SourceConfig]:
+    """The settings, and the source that a command of such a group is about.
+
+    Raises:
+        BadParameter: No source is named.
+    """
+    if context.obj is None:
+        raise typer.BadParameter("missing: expected it before the command", param_hint="--source")
+    settings = Settings.from_environment()
+    return settings, load_source(str(context.obj), settings)
 
 
 def register(app: typer.Typer) -> None:
