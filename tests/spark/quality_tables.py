@@ -18,7 +18,7 @@ from lakehouse.spark.bronze import PARTITIONING, PROPERTIES, SCHEMA
 from lakehouse.spark.silver import PROPERTIES as SILVER_PROPERTIES
 
 COLUMNS = (
-    "id bigint, name string, photo binary, tags array<string>, "
+    "id bigint, qty int, name string, photo binary, tags array<string>, "
     "_cdc struct<op:string, position:string, epoch:int, source_ts:timestamp, "
     "topic:string, partition:int, offset:bigint>"
 )
@@ -44,7 +44,7 @@ class Row:
     def values(self, topic: str) -> tuple[object, ...]:
         position = self.position if self.position is not None else f"{self.offset:010d}"
         cdc = (self.op, None if position == "" else position, 0, STARTED, topic, 0, self.offset)
-        return (self.id, self.name, self.photo, list(self.tags or ()), cdc)
+        return (self.id, 1, self.name, self.photo, list(self.tags or ()), cdc)
 
 
 def topic_of(source: str, table: str) -> str:

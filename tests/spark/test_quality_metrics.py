@@ -56,12 +56,17 @@ def findings_of(
     """What the suite finds, which is the same when tables are read whole and by their keys."""
     names = [table.identity[2] for table in staged]
     cut, base = cut_of(source, names, staged), base_of(spark, source, names, staged)
-    facts = {table.identity[1:]: ColumnFacts({"id": (0, 255)}) for table in staged}
+    # Nothing in `qty` can be outside of what its type holds, here and in the source.
+    ranges = {"id": (0, 255), "qty": (-(2**31), 2**31 - 1)}
+    facts = {table.identity[1:]: ColumnFacts(ranges) for table in staged}
     found = targets(source_of(source), cut, base, facts)
     silver, _ = measure(spark, source, found, NOTHING, scope)
     by_keys, _ = measure(spark, source, found, NOTHING, scope, whole_up_to=0)
     assert by_keys == silver
-    return judge(SUITES["silver"], silver).findings
+    findings = judge(SUITES["silver"], silver).findings
+    samples = find_samples(spark, source, found, NOTHING, findings, scope)
+    assert {rule for _, rule in samples} == failed(findings) - COUNTS
+    return findings
 
 
 def failed(findings: Sequence[Finding]) -> set[str]:

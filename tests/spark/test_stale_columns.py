@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lakehouse.config import parse_source
+from lakehouse.plan.records import STEPS
 from lakehouse.plan.stale import stale_of
 from lakehouse.quality.summary import TableState, list_tables
 from tests.support.binlog import MySql
@@ -59,3 +60,39 @@ def test_a_table_needs_a_snapshot_until_every_older_row_was_read_or_changed(runs
     assert (state_of(runs).state, state_of(runs).reason) == ("live", "")
     assert stale_of(runs.ledger.newest_cut("stale")) == {}
     assert runs.rows("orders", "id", "made") == [(1, "root"), (2, "root"), (4, "ann")]
+
+
+def test_a_batch_that_is_applied_again_gives_its_columns_their_defaults_again(
+    spark, settings, tmp_path
+):
+    source = parse_source('connector = "mysql"\ntopic_prefix = "again"', "again")
+    runs, connector = Runs(spark, settings, tmp_path, source), MySql("again")
+    orders, fresh = Table("orders", [ID, QTY]), Table("fresh", [ID, QTY])
+    connector.define(orders, "CREATE")
+    connector.commit(*((orders, "c", None, {"id": n, "qty": n}) for n in (1, 2)))
+    runs.run(connector)
+
+    connector.define(fresh, "CREATE")
+    connector.commit((fresh, "c", None, {"id": 1, "qty": 1}))
+    made = "ADD COLUMN made VARCHAR(9) DEFAULT (USER())"
+    clause = f"ADD COLUMN tier VARCHAR(9) DEFAULT 'basic', {made}"
+    for table in (orders, fresh):
+        table.columns = [ID, QTY, column("tier", "string"), MADE]
+        connector.define(table, "ALTER", clause)
+        connector.commit((table, "c", None, {"id": 3, "qty": 3, "tier": "gold", "made": "ann"}))
+    # Tables and their columns are there, and nothing that was staged is published.
+    runs.run(connector, STEPS[:3])
+    found = runs.run(connector)["apply"].detail["findings"]
+
+    older = ("basic", None)
+    newer = (3, "gold", "ann")
+    assert runs.rows("orders", "id", "tier", "made") == [(1, *older), (2, *older), newer]
+    assert runs.rows("fresh", "id", "tier", "made") == [(1, *older), newer]
+    assert sum("'made': it was added with the default USER()" in text for text in found) == 2
+    states = list_tables(runs.ledger, "again", "mysql", None)
+    assert {state.state for state in states} == {"needs snapshot"}
+    # Published, it is not taken for new again.
+    after = {"id": 2, "qty": 2, "tier": "x", "made": "y"}
+    connector.commit((orders, "u", {**after, "tier": "basic"}, after))
+    runs.run(connector)
+    assert runs.rows("orders", "id", "tier") == [(1, "basic"), (2, "x"), (3, "gold")]

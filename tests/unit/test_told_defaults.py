@@ -37,9 +37,22 @@ def alter(clauses: str) -> str:
         ),
         (alter("ADD a INT DEFAULT NULL"), AddedColumn("a")),
         (alter("ADD a INT NOT NULL"), AddedColumn("a", required=True)),
+        (
+            alter("ADD a INT GENERATED ALWAYS AS (id * 2) STORED"),
+            AddedColumn("a", "GENERATED ALWAYS AS (id * 2) STORED"),
+        ),
+        (
+            alter("ADD a INT AS (id + 1) VIRTUAL"),
+            AddedColumn("a", "GENERATED ALWAYS AS (id + 1) VIRTUAL"),
+        ),
+        (alter("ADD a SERIAL"), AddedColumn("a", "SERIAL")),
+        (
+            alter("ADD a INT NOT NULL AUTO_INCREMENT UNIQUE"),
+            AddedColumn("a", "AUTO_INCREMENT", required=True),
+        ),
         (alter("ADD a DATETIME DEFAULT NOW()"), AddedColumn("a", "NOW()")),
         (alter("ADD a VARBINARY(9) DEFAULT 'abc'"), AddedColumn("a", "'abc'", True)),
-        (alter("ADD a BIT(1) DEFAULT b'1'"), AddedColumn("a", "1", True)),
+        (alter("ADD a BIT(1) DEFAULT b'1'"), AddedColumn("a", "b'1'", True)),
         (alter("ADD a INT DEFAULT (5)"), AddedColumn("a", "5", True, "5")),
         (alter("ADD INDEX i (b), ADD a INT DEFAULT 3 AFTER b"), AddedColumn("a", "3", True, "3")),
     ],
@@ -166,5 +179,7 @@ def test_a_statement_tells_what_older_rows_have(clause, field, expected):
     assert (None if default is None else json.loads(default)) == expected
     assert list(found.stale) == (["a"] if "USER" in clause else [])
     required = replace(versions[1], columns=(key, replace(added, optional=False)))
+    other = with_told_defaults(plan, [(alter("ADD b INT"), "orders")], "mysql")
+    assert "no statement that could be read" in other.stale["a"].why
     untold = with_told_defaults(replace(plan, versions=(versions[0], required)), [], None)
     assert bool(untold.stale) == ("a" not in plan.defaults)

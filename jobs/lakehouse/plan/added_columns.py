@@ -16,6 +16,11 @@ _CONSTANTS = (
     *(exp.Literal, exp.Boolean, exp.BitString, exp.HexString, exp.National),
     *(exp.Introducer, exp.Cast),
 )
+# Each row has a value of its own: a calculated one, or the next number.
+_OWN_VALUES = (
+    *(exp.ComputedColumnConstraint, exp.GeneratedAsIdentityColumnConstraint),
+    *(exp.GeneratedAsRowColumnConstraint, exp.AutoIncrementColumnConstraint),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,19 +56,21 @@ def added_columns(ddl: str, dialect: str | None, table: str) -> tuple[AddedColum
     actions = (action for statement in mine for action in statement.args.get("actions") or ())
     kinds = exp.ColumnDef, exp.Schema
     return tuple(
-        _added(column)
+        _added(column, dialect)
         for action in actions
         if type(action) in kinds
         for column in action.find_all(exp.ColumnDef)
     )
 
 
-def _added(column: exp.ColumnDef) -> AddedColumn:
+def _added(column: exp.ColumnDef, dialect: str) -> AddedColumn:
     kinds = [constraint.kind for constraint in column.constraints]
     required = any(
         isinstance(kind, exp.NotNullColumnConstraint) and not kind.args.get("allow_null")
         for kind in kinds
     )
+    if own := _own_value(column, dialect):
+        return AddedColumn(column.name, own, required=required)
     told = [kind.this for kind in kinds if isinstance(kind, exp.DefaultColumnConstraint)]
     if not told or isinstance(told[-1], exp.Null):
         return AddedColumn(column.name, required=required)
@@ -72,7 +79,16 @@ def _added(column: exp.ColumnDef) -> AddedColumn:
     # Bytes are written as text in a statement, and as Base64 in an event.
     is_bytes = column.kind is not None and column.kind.is_type("binary", "varbinary", "blob")
     constant = None if is_bytes else _constant(default)
-    return AddedColumn(column.name, default.sql(), is_constant, constant, required)
+    return AddedColumn(column.name, default.sql(dialect=dialect), is_constant, constant, required)
+
+
+def _own_value(column: exp.ColumnDef, dialect: str) -> str:
+    """What gives each row a value of its own, as a statement writes it; empty for nothing."""
+    for constraint in column.constraints:
+        if isinstance(constraint.kind, _OWN_VALUES):
+            return constraint.kind.sql(dialect=dialect)
+    kind = column.kind.sql(dialect=dialect) if column.kind is not None else ""
+    return kind if kind.upper() == "SERIAL" else ""
 
 
 def _constant(default: exp.Expression) -> str | None:

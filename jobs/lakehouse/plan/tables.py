@@ -135,6 +135,7 @@ class TablePlan:
         sweep: What a source snapshot may remove.
         held: How many of its keys wait for a quarantined event before the batch.
         base: The ref of its tables that the batch builds on.
+        added_to: The cut and the snapshot that columns are added to; empty where there is none.
     """
 
     identity: TableIdentity
@@ -165,6 +166,7 @@ class TablePlan:
     held: int = 0
     base: str = MAIN
     dropped: tuple[str, ...] = ()
+    added_to: str = ""
 
     @property
     def is_bag(self) -> bool:

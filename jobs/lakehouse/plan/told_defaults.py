@@ -28,6 +28,10 @@ _REQUIRED = (
     "it was added as NOT NULL, and no message tells the value that the source gave to its older "
     "rows: they are NULL here"
 )
+_UNREAD = (
+    "no statement that could be read adds a column of this name: what the source gave to its older "
+    "rows is not known"
+)
 _HIDDEN = (
     "it was added by a statement that is withheld, since the table has masked columns: a default "
     "that only the statement tells is not known; if there is one, older rows are NULL here"
@@ -62,7 +66,9 @@ def with_told_defaults(
         if column.type.is_masked:
             continue
         if statement is None:
-            if not column.optional and name not in defaults:
+            if any(not ddl.endswith(WITHHELD) for ddl, _ in statements):
+                stale[column.name] = Rewritten(_UNREAD)
+            elif not column.optional and name not in defaults:
                 stale[column.name] = Rewritten(_REQUIRED)
             continue
         token = _token(statement, column, sent=name in defaults)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import structlog
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -68,7 +69,7 @@ def find_samples(
     try:
         statements = _statements(session, source, targets, landed, bad[:_MOST_FAILURES], scope)
         return _rows(session, statements) if statements else {}
-    except PySparkException as failure:
+    except (PySparkException, Py4JJavaError) as failure:
         # The verdict stands without them.
         _LOG.warning("failing rows not found", source=source, reason=type(failure).__name__)
         return {}

@@ -6,13 +6,13 @@ In: a silver table. Out: its properties as a value; columns that got the names t
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pyiceberg.catalog import Catalog
 from pyspark.sql import SparkSession
 
-from lakehouse.plan.tables import TablePlan
+from lakehouse.plan.tables import MAIN, TablePlan
 from lakehouse.spark import tables
 from lakehouse.spark.metadata import load_metadata
 
@@ -24,6 +24,8 @@ RENAMED_PROPERTY = "lakehouse.renamed"
 _RENAMING_PROPERTY = "lakehouse.renaming"
 # Whether it may have rows that are only marked as deleted.
 SOFT_PROPERTY = "lakehouse.soft-delete"
+# Columns that were added for a batch, and what the batch built on.
+_ADDED_PROPERTY = "lakehouse.added"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +37,22 @@ class Properties:
         renamed: Position of the last renamed column that it has followed; empty for none.
         docs: Columns and what their docs say.
         soft: Whether it may have rows that are only marked as deleted.
+        snapshot: That of `main`; None for none.
+        added: Columns that were added last, in lower case.
+        added_to: What they were added to: the cut and the snapshot of `main`.
     """
 
     key: tuple[str, ...] | None = None
     renamed: str = ""
     docs: Mapping[str, str] = field(default_factory=dict)
     soft: bool = False
+    snapshot: int | None = None
+    added: tuple[str, ...] = ()
+    added_to: str = ""
+
+    def at(self, cut: str) -> str:
+        """What a batch builds on that follows a cut."""
+        return f"{cut} {self.snapshot}"
 
 
 def of_new_table(plan: TablePlan) -> dict[str, str]:
@@ -60,7 +72,31 @@ def properties_of(catalog: Catalog, silver: str) -> Properties:
     key = tuple(json.loads(metadata.properties[KEY_PROPERTY]))
     docs = {column.name: column.doc or "" for column in metadata.schema().fields}
     soft = json.loads(metadata.properties.get(SOFT_PROPERTY, "false"))
-    return Properties(key, metadata.properties.get(RENAMED_PROPERTY, ""), docs, soft)
+    main = metadata.snapshot_by_name(MAIN)
+    added: dict[str, list[str]] = json.loads(metadata.properties.get(_ADDED_PROPERTY, "{}"))
+    [(added_to, names)] = added.items() or [("", [])]
+    return Properties(
+        key=key,
+        renamed=metadata.properties.get(RENAMED_PROPERTY, ""),
+        docs=docs,
+        soft=soft,
+        snapshot=main.snapshot_id if main else None,
+        added=tuple(names),
+        added_to=added_to,
+    )
+
+
+def remember_added(spark: SparkSession, silver: str, added_to: str, names: Iterable[str]) -> None:
+    """Say which columns a batch adds, before it does: a batch that is repeated adds them again.
+
+    Args:
+        spark: The session.
+        silver: Namespace and name of the table.
+        added_to: `Properties.at` of the batch's beginning.
+        names: The columns.
+    """
+    lower = sorted(name.lower() for name in names)
+    tables.set_properties(spark, silver, {_ADDED_PROPERTY: json.dumps({added_to: lower})})
 
 
 def remember_soft(spark: SparkSession, silver: str) -> None:

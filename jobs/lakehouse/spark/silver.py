@@ -16,7 +16,7 @@ from lakehouse.envelope import DELETE
 from lakehouse.names import quote_ident
 from lakehouse.plan.tables import TablePlan
 from lakehouse.spark import tables
-from lakehouse.spark.properties import of_new_table
+from lakehouse.spark.properties import of_new_table, remember_added
 from lakehouse.spark.rows import row_key
 from lakehouse.spark.sql import literal
 from lakehouse.spark.truncates import MAX_TRUNCATES, Truncate
@@ -103,6 +103,9 @@ def stored_columns(spark: SparkSession, silver: str, snapshot: int | None = None
 
 def prepare(spark: SparkSession, plan: TablePlan) -> None:
     """Create the table and its state table, or add and widen columns; repeating it is harmless."""
+    if plan.added_to and plan.schema.add:
+        added = (column.name for column in plan.schema.add)
+        remember_added(spark, plan.silver, plan.added_to, added)
     make_fit(spark, plan, plan.silver, _field(cdc_name(plan.columns), CDC_TYPE, ""))
     if not plan.exists:
         tables.create_table(spark, plan.state, STATE_SCHEMA, PROPERTIES)

@@ -33,7 +33,7 @@ from lakehouse.plan.replay import open_rows
 from lakehouse.plan.schema import RENAMING, TOLERANT
 from lakehouse.plan.sweeps import sweep_rule
 from lakehouse.plan.table_names import TableNames, table_names
-from lakehouse.plan.tables import Rewritten, SweepRule, TablePlan
+from lakehouse.plan.tables import STATE_ENDING, Rewritten, SweepRule, TablePlan
 from lakehouse.plan.told_defaults import columns_since, with_told_defaults
 from lakehouse.quality.column_lives import Follows
 from lakehouse.quality.dropped_columns import NOTHING, Dropped, dropped_columns
@@ -43,7 +43,8 @@ from lakehouse.quality.statements import additions, renames
 from lakehouse.quality.versions import holds, keeping
 from lakehouse.spark import silver
 from lakehouse.spark.generations import with_earlier
-from lakehouse.spark.properties import properties_of
+from lakehouse.spark.metadata import head
+from lakehouse.spark.properties import Properties, properties_of
 from lakehouse.steps.applying import Applying
 
 
@@ -129,8 +130,10 @@ def _plan(
 ) -> TablePlan | None:
     """The plan of one table; None where nothing is to be done."""
     source = work.context.source
-    ground = _ground(work, known, identifier)
     stored = properties_of(work.context.ledger.catalog, identifier)
+    has_rows = work.rebuilt is None and stored.snapshot is not None
+    added_to = stored.at(_own_cut(known.cut, identifier)) if has_rows else ""
+    ground = _as_published(work, _ground(work, known, identifier), stored, added_to, identifier)
     renamed = known.columns.get(_life(identity, source.connector), ())
     followed = in_time(renamed, stored.renamed, ground.applied if stored.key is not None else "")
     dropped = known.dropped.get(_life(identity, source.connector), NOTHING)
@@ -171,7 +174,30 @@ def _plan(
     missed = (_missed(rename) for rename in facts.renames.missed(facts.stored))
     plan = replace(plan, notes=(*plan.notes, *mixed, *missed))
     sweep = _sweep(work, plan) if plan.read_again else plan.sweep
-    return replace(plan, sweep=sweep, held=ground.held, base=ground.base)
+    return replace(plan, sweep=sweep, held=ground.held, base=ground.base, added_to=added_to)
+
+
+def _own_cut(cut: CutRow | None, identifier: str) -> str:
+    """The last cut that has a table as a whole."""
+    own = excluded_of(cut).get(identifier)
+    return own.cut if own else cut.cut_id if cut else ""
+
+
+def _as_published(
+    work: Applying, ground: Ground, stored: Properties, added_to: str, identifier: str
+) -> Ground:
+    """Without what the same batch has made before: it was not published.
+
+    A table and its columns belong to all its branches: they stay when what was staged is lost.
+    """
+    if work.rebuilt is not None or stored.key is None:
+        return ground
+    catalog = work.context.ledger.catalog
+    if stored.snapshot is None and head(catalog, identifier + STATE_ENDING) is None:
+        return replace(ground, is_empty=True)
+    unpublished = stored.added if stored.added_to == added_to else ()
+    kept = {n: kind for n, kind in ground.columns.items() if n.lower() not in unpublished}
+    return replace(ground, columns=kept)
 
 
 def _with_rewritings(plan: TablePlan, known: Mapping[int, Rewriting]) -> TablePlan:
