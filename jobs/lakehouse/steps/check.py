@@ -22,6 +22,7 @@ from lakehouse.quality.judgement import Finding, Verdict, verdict_of
 from lakehouse.quality.judging import judge_versions
 from lakehouse.quality.results import Try, alarms, result_rows
 from lakehouse.quality.samples import schema_change_samples
+from lakehouse.quality.silent_statements import silent_statements
 from lakehouse.quality.statements import as_renamed, incarnations, told
 from lakehouse.quality.unseen import unseen_tables
 from lakehouse.quality.version_rows import (
@@ -54,8 +55,12 @@ def run(context: StepContext) -> StepOutcome:
     of = Try(context.source.name, context.run_id, context.run_started, "")
     samples = schema_change_samples(landed.events)
     context.ledger.append(RESULTS, result_rows(of, findings, landed.now, samples))
-    unseen = unseen_tables(context.source, (*landed.recorded, *rows))
-    return _outcome(landed, rows, findings, unseen)
+    name, connector = context.source.name, context.source.connector
+    sentences = (
+        *unseen_tables(context.source, (*landed.recorded, *rows)),
+        *silent_statements(name, connector, landed.events),
+    )
+    return _outcome(landed, rows, findings, sentences)
 
 
 def _read(context: StepContext) -> LandedSchemas:
@@ -133,7 +138,7 @@ def _outcome(
     landed: LandedSchemas,
     rows: Sequence[SchemaVersionRow],
     findings: Sequence[Finding],
-    unseen: Sequence[str],
+    sentences: Sequence[str],
 ) -> StepOutcome:
     held = {
         landed.names[identity]: _held(versions[-1])
@@ -157,7 +162,7 @@ def _outcome(
     parts += [f"{name} is held: {entry['reason']}" for name, entry in held.items()]
     waiting = [row for row in landed.told if row.verdict == HOLD and row.table not in held]
     parts += [f"{row.table} stops at a statement: {row.reason}" for row in waiting]
-    parts += [*likely, *landed.unlike, *unseen]
+    parts += [*likely, *landed.unlike, *sentences]
     parts += [f"{f.rule.name} of {f.subject} failed" for f in bad]
     return StepOutcome(
         message="; ".join(parts),
