@@ -216,3 +216,26 @@ def test_mariadb_tells_a_new_log_by_domain_and_server(spark, settings, tmp_path)
     assert runs.rows("orders", *ROW[:3]) == [(1, "e", 1)]
     (epoch,) = epochs(runs)
     assert epoch.known == {"0-11": ((1, 3),)}
+
+
+@pytest.mark.parametrize("framed", [True, False])
+def test_a_server_behind_the_new_one_is_of_no_older_log_where_nothing_falls(
+    spark, settings, tmp_path, framed
+):
+    name = f"maria_{framed}".lower()
+    source = parse_source(f'connector = "mariadb"\ntopic_prefix = "{name}"\n', name)
+    runs, server = Runs(spark, settings, tmp_path, source), MariaDb(name, framed=framed)
+    server.file = 5
+    server.commit(create(1, "a"))
+    server.commit(create(1, "a", ITEMS))
+    server.fail_over("0-12-", file=2, number=10)
+    server.commit(update(1, "b"))
+    server.fail_over("0-13-", file=9, number=20)
+    server.commit(update(1, "b", ITEMS))  # No topic partition tells that it is behind 0-12.
+    server.commit(update(2, "c", ITEMS))
+    outcomes = runs.run(server)
+    assert laws_hold(outcomes["apply"])
+    assert findings(outcomes) == []
+    assert runs.rows("orders", *ROW[:3]) == [(1, "b", 1)]
+    assert runs.rows("items", *ROW[:3]) == [(1, "b", 1), (2, "c", 1)]
+    assert [set(epoch.known) for epoch in epochs(runs)] == [{"0-11"}]

@@ -7,6 +7,7 @@ any server. Only the top's own may go on in a new log: a server may go while it 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import reduce
 
@@ -14,7 +15,7 @@ import pyspark.sql.functions as F
 from pyspark.sql import DataFrame, Row
 
 from lakehouse.envelope import INCREMENTAL, READ
-from lakehouse.plan.epochs import MOST_INTERVALS, MOST_READS, Epoch, Gtids, Interval
+from lakehouse.plan.epochs import GTID, MOST_INTERVALS, MOST_READS, Epoch, Gtids, Interval
 from lakehouse.plan.offsets import LandedOffsets
 from lakehouse.spark.epochs import (
     HAS_GTID,
@@ -88,16 +89,38 @@ def _firsts(events: DataFrame, candidates: DataFrame, older: DataFrame) -> Seque
     is_below = "streams AND position < top.position AND (gtid_at = at OR gtid = top.gtid)"
     is_new = "had IS NULL AND server_at = at AND position < greatest(top.position, read)"
     new = known.where(f"({is_below}) OR ({is_new})").groupBy("lane")
-    return new.agg(F.min_by("gtid", "at").alias("gtid"), F.min("at").alias("at")).collect()
+    first = [F.min_by(name, "at").alias(name) for name in ("gtid", "server")]
+    return new.agg(*first, F.min("at").alias("at")).collect()
+
+
+def _number(gtid: str) -> int:
+    found = re.match(GTID, gtid)
+    return int(found[2]) if found else 0
 
 
 def _new_servers(events: DataFrame, older: DataFrame, firsts: Sequence[Row]) -> set[str]:
-    """The servers that nothing is of but the new log, as far as a lane tells."""
+    """The servers that nothing is of but the new log or a newer one, as far as a lane tells.
+
+    One that comes behind the start in a lane, and never before, has no event in the older logs; nor
+    has one of MariaDB that goes on from higher numbers: all servers of a domain number together.
+    """
     gtids = ", ".join(literal(row["gtid"]) for row in firsts)
-    began = events.where(f"gtid IN ({gtids})").select("server").distinct()
+    behind = any_of(f"{_in_lane(row)} AND at > {row['at']}" for row in firsts)
+    higher = any_of(
+        f"startswith(server, {literal(domain)}) AND {number_of('gtid')} > {_number(row['gtid'])}"
+        for row in firsts
+        if (domain := _domain(row["server"]))
+    )
+    began = events.where(f"gtid IN ({gtids}) OR ({behind}) OR ({higher})").select("server")
     before = events.where(any_of(f"{_in_lane(row)} AND at < {row['at']}" for row in firsts))
     had = before.select("server").unionByName(older.select("server"))
-    return {row["server"] for row in began.join(had, "server", "left_anti").collect()}
+    return {row["server"] for row in began.distinct().join(had, "server", "left_anti").collect()}
+
+
+def _domain(server: str) -> str:
+    """What the servers of one numbering begin with; empty where each numbers alone."""
+    found = re.fullmatch(r"([0-9]+-)[0-9]+", server)
+    return found[1] if found else ""
 
 
 def _in_lane(first: Row) -> str:
