@@ -141,6 +141,36 @@ def test_a_topic_partition_that_lags_behind_two_failovers_goes_on_in_each_log(ru
     assert findings(outcomes) == []
 
 
+def test_events_whose_begin_has_not_landed_tell_a_new_log(runs: Runs):
+    server = MySql(runs.source.name)
+    server.file = 30
+    server.commit(create(1, "a"), create(1, "a", ITEMS))
+    first = server.mark()
+    server.fail_over(OTHER, file=20, number=10)
+    server.commit(update(1, "b"))
+    server.commit(update(1, "b", ITEMS))
+    late = [m for m in server.messages[first:] if str(m["topic"]).endswith(".transaction")]
+    server.fail_over("5d1f6a0e-71ca-11e1-9e33-c80aa9429562:", file=10, number=20)
+    second = server.mark()
+    server.commit(update(1, "c", ITEMS))
+    server.commit(update(1, "c"))
+    every = server.messages
+    server.messages = [message for message in every[:second] if message not in late]
+    runs.run(server)
+    assert runs.rows("orders", *ROW[:3]) == [(1, "a", 0)]
+    (epoch,) = epochs(runs)
+    assert epoch.known == {MySql.server[:-1]: ((1, 1),)}
+
+    server.messages = every
+    outcomes = runs.run(server)
+    assert laws_hold(outcomes["apply"])
+    assert runs.rows("orders", *ROW[:3]) == runs.rows("items", *ROW[:3]) == [(1, "c", 2)]
+    assert [sorted(e.known) for e in epochs(runs)] == [
+        [MySql.server[:-1]],
+        sorted((MySql.server[:-1], OTHER[:-1])),
+    ]
+
+
 @pytest.mark.parametrize("framed", [True, pytest.param(False, marks=pytest.mark.further)])
 def test_an_incremental_snapshot_alone_shows_the_log_of_a_server_that_is_new(
     spark, settings, tmp_path, *, framed: bool

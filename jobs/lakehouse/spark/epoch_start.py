@@ -25,7 +25,7 @@ from lakehouse.spark.epochs import (
     server_of,
     without_log,
 )
-from lakehouse.spark.lanes import EACH_LANE, IS_INCREMENT, IS_STREAMED, SOURCE_LANE
+from lakehouse.spark.lanes import EACH_LANE, IN_EACH_LANE, IS_INCREMENT, IS_STREAMED, SOURCE_LANE
 from lakehouse.spark.sql import any_of, in_partition, literal
 
 _SERVER = f"{server_of('gtid')} AS server"
@@ -58,12 +58,14 @@ def find_epoch(
     seen = history.where(shown).select("topic", "partition", "gtid")
     older = seen.distinct().selectExpr(f"{EACH_LANE} AS lane", "gtid", _SERVER)
     older = older.localCheckpoint(eager=False)
-    firsts = _firsts(events, candidates, older)
+    placed = events.selectExpr(IN_EACH_LANE, "gtid", "server")
+    firsts = _firsts(placed, candidates, older)
     if not firsts:
         return None
-    after = _is_after(firsts, _new_servers(events, older, firsts))
-    rows = events.selectExpr("lane", "gtid", f"({after}) AS is_after").unionByName(
-        older.selectExpr("lane", "gtid", "false AS is_after")
+    after = _is_after(firsts, _new_servers(placed, older, firsts))
+    rows = events.selectExpr(IN_EACH_LANE, "gtid", "streams", f"({after}) AS is_after").drop("at")
+    rows = rows.unionByName(
+        older.selectExpr("lane", "gtid", "true AS streams", "false AS is_after")
     )
     known = _known(rows, {row["gtid"] for row in firsts})
     marked = events.selectExpr("*", f"({after}) AND NOT {is_known(known, 'gtid')} AS is_of_it")
@@ -72,15 +74,13 @@ def find_epoch(
     return Epoch(starts, known, _reads(before.select(*_READ), history.select(*_READ)))
 
 
-def _firsts(events: DataFrame, candidates: DataFrame, older: DataFrame) -> Sequence[Row]:
+def _firsts(placed: DataFrame, candidates: DataFrame, older: DataFrame) -> Sequence[Row]:
     """The first event of the new log in each lane that shows one: `lane, at, gtid`.
 
     An incremental snapshot goes on behind a restart, maybe at a GTID that its lane never had: it
     tells a new log by nothing but a server that none has had.
     """
-    placed = events.select("lane", "gtid", "server", "at").unionByName(
-        older.selectExpr("lane", "gtid", "server", "-1L AS at")
-    )
+    placed = placed.unionByName(older.selectExpr("lane", "gtid", "server", "-1L AS at"))
     gtids = placed.groupBy("lane", "gtid").agg(F.min("at").alias("gtid_at"))
     servers = placed.groupBy("lane", "server").agg(F.min("at").alias("server_at"))
     had = older.select("server").distinct().withColumn("had", F.lit(True))
@@ -98,7 +98,7 @@ def _number(gtid: str) -> int:
     return int(found[2]) if found else 0
 
 
-def _new_servers(events: DataFrame, older: DataFrame, firsts: Sequence[Row]) -> set[str]:
+def _new_servers(placed: DataFrame, older: DataFrame, firsts: Sequence[Row]) -> set[str]:
     """The servers that nothing is of but the new log or a newer one, as far as a lane tells.
 
     One that comes behind the start in a lane, and never before, has no event in the older logs; nor
@@ -111,8 +111,8 @@ def _new_servers(events: DataFrame, older: DataFrame, firsts: Sequence[Row]) -> 
         for row in firsts
         if (domain := _domain(row["server"]))
     )
-    began = events.where(f"gtid IN ({gtids}) OR ({behind}) OR ({higher})").select("server")
-    before = events.where(any_of(f"{_in_lane(row)} AND at < {row['at']}" for row in firsts))
+    began = placed.where(f"gtid IN ({gtids}) OR ({behind}) OR ({higher})").select("server")
+    before = placed.where(any_of(f"{_in_lane(row)} AND at < {row['at']}" for row in firsts))
     had = before.select("server").unionByName(older.select("server"))
     return {row["server"] for row in began.distinct().join(had, "server", "left_anti").collect()}
 
@@ -179,11 +179,13 @@ def _known(rows: DataFrame, new: set[str]) -> Gtids:
     """The GTIDs of older logs.
 
     One that comes after the start in one lane, where it never was before, is of the new log, though
-    another lane, whose positions did not fall, may have had it already. What no lane has shown yet,
-    but lies between others of an older log, is of it, too: its lane lags.
+    another lane, whose positions did not fall, may have had it already; but what an incremental
+    snapshot reads behind a restart may stand at any. What no lane has shown yet, but lies between
+    others of an older log, is of it, too: its lane lags.
     """
     by_lane = rows.groupBy("lane", "gtid").agg(
-        F.expr("bool_or(NOT is_after) AS is_old"), F.expr("bool_and(is_after) AS is_new")
+        F.expr("bool_or(NOT is_after) AS is_old"),
+        F.expr("bool_and(is_after) AND bool_or(streams) AS is_new"),
     )
     listed = ", ".join(map(literal, sorted(new)))
     is_known = f"bool_or(is_old) AND NOT bool_or(is_new) AND gtid NOT IN ({listed})"

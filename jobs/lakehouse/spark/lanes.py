@@ -8,6 +8,8 @@ which offsets are log order.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pyspark.sql.functions as F
 from pyspark.sql import DataFrame
 
@@ -32,14 +34,19 @@ _OWN_LANE = "struct(topic, partition)"
 SOURCE_LANE = f"struct({literal(_SOURCE[0])} AS topic, {_SOURCE[1]} AS partition)"
 EACH_LANE = f"explode(array({_OWN_LANE}, {SOURCE_LANE}))"
 """The lanes that an event from before the batch may be in."""
+IN_EACH_LANE = f"inline(array(struct(lane, at), struct({_OWN_LANE} AS lane, offset AS at)))"
+"""`lane, at` of an event, and again in its topic partition, where it stands in commit order."""
 # In commit order an event that comes again, maybe from another server, has its first place.
 _COMES_AGAIN = (
     "row_number() OVER (PARTITION BY coalesce(gtid, transaction), topic, partition, total_order "
     "ORDER BY offset) > 1"
 )
+_NEWEST = "max(if(streams, struct(position, gtid), NULL))"
+# An event whose BEGIN is missing stands behind all of its topic partition, be they in commit order.
 _TOP = (
-    "max(if(streams, struct(position, gtid), NULL)) OVER (PARTITION BY lane ORDER BY at "
-    "RANGE BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"
+    f"if(lane = {SOURCE_LANE}, {_NEWEST} OVER (PARTITION BY lane ORDER BY at "
+    f"RANGE BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), {_NEWEST} OVER (PARTITION BY topic, "
+    "partition ORDER BY offset ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING))"
 )
 _READ = (
     "max(if(reads, position, NULL)) OVER (PARTITION BY topic, partition ORDER BY offset "
@@ -103,8 +110,18 @@ def _carried(source: SourceConfig, since: Since) -> str:
     data = [top for (t, _), top in tops.items() if topic_role(source, t) is TopicRole.DATA]
     if data:
         tops[_SOURCE] = max(data, key=lambda top: top.position)
+    return top_of(tops, "lane")
+
+
+def top_of(tops: Mapping[TopicPartition, Top], struct: str = "") -> str:
+    """The top of a message's topic partition, `struct(position, gtid)`, as SQL; NULL for none.
+
+    Args:
+        tops: Those that are known.
+        struct: The struct that has the message's coordinates; empty for columns.
+    """
     cases = " ".join(
-        f"WHEN {in_partition(place, 'lane')} THEN {_struct(top)}" for place, top in tops.items()
+        f"WHEN {in_partition(place, struct)} THEN {_struct(top)}" for place, top in tops.items()
     )
     return f"CASE {cases} END" if cases else "CAST(NULL AS struct<position:string,gtid:string>)"
 

@@ -14,12 +14,12 @@ from dataclasses import replace
 import pyspark.sql.functions as F
 from pyspark.sql import DataFrame
 
-from lakehouse.plan.epochs import Epoch, Fall, starts_by_falls
+from lakehouse.plan.epochs import Epoch, Fall, Top, starts_by_falls
 from lakehouse.plan.offsets import LandedOffsets
 from lakehouse.plan.progress import Progress
 from lakehouse.plan.tables import TopicPartition
 from lakehouse.spark.epochs import HAS_GTID, number_of_log, without_log
-from lakehouse.spark.lanes import IS_STREAMED
+from lakehouse.spark.lanes import IS_STREAMED, top_of
 from lakehouse.spark.sql import any_of, in_partition
 
 _IN_ORDER = "OVER (PARTITION BY topic, partition ORDER BY at)"
@@ -59,6 +59,7 @@ def with_late_starts(
     epochs: tuple[Epoch, ...],
     late: Mapping[TopicPartition, int],
     lanes: DataFrame,
+    tops: Mapping[TopicPartition, Top],
     history: Callable[[], DataFrame],
 ) -> tuple[Epoch, ...]:
     """The logs, with the offsets at which they begin in late topic partitions.
@@ -67,20 +68,22 @@ def with_late_starts(
         epochs: The logs that the source has had.
         late: From `late_places`; at least one.
         lanes: The streamed events of the batch, from `lanes.in_lanes`.
+        tops: The newest streamed event of each topic partition before the batch.
         history: Gives the envelopes before the batch; called only where a position falls.
     """
     is_late = any_of(map(in_partition, sorted(late)))
     events = lanes.where(f"({is_late}) AND streams AND {HAS_GTID}")
-    events = events.selectExpr("topic", "partition", "offset AS at", "position", "gtid", "top")
+    place = ("topic", "partition")
+    events = events.selectExpr(*place, "offset AS at", "position", "gtid", f"{top_of(tops)} AS top")
     if not _falls(events, epochs):
         return epochs
     seen = history().where(f"({is_late}) AND {IS_STREAMED} AND {HAS_GTID}")
-    place_and_gtid = ["topic", "partition", "gtid"]
-    fresh = events.join(seen.select(*place_and_gtid).distinct(), place_and_gtid, "left_anti")
-    for place, falls in _falls(fresh, epochs).items():
-        starts = starts_by_falls(falls, late[place], len(epochs))
+    told = [*place, "gtid"]
+    fresh = events.join(seen.select(*told).distinct(), told, "left_anti")
+    for late_place, falls in _falls(fresh, epochs).items():
+        starts = starts_by_falls(falls, late[late_place], len(epochs))
         epochs = tuple(
-            replace(epoch, starts={**epoch.starts, place: starts[number]})
+            replace(epoch, starts={**epoch.starts, late_place: starts[number]})
             if number in starts
             else epoch
             for number, epoch in enumerate(epochs, 1)

@@ -67,7 +67,8 @@ def follow_logs(
         return Followed(named(parsed), since)
     if late := late_places(since.epochs, since.progress, landed):
         lanes = in_lanes(named(parsed), source, since)
-        epochs = with_late_starts(since.epochs, late, lanes, partial(earlier, spark, source, since))
+        tops, before = since.progress.tops, partial(earlier, spark, source, since)
+        epochs = with_late_starts(since.epochs, late, lanes, tops, before)
         if epochs != since.epochs:
             since = replace(since, epochs=epochs)
             parsed = in_logs(parsed, epochs).localCheckpoint(eager=False)
