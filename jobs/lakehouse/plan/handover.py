@@ -185,6 +185,12 @@ def excluded_of(cut: CutRow | None) -> dict[str, Excluded]:
     return {name: Excluded(**entry) for name, entry in json.loads(cut.excluded).items()}
 
 
+def own_cut(cut: CutRow | None, silver: str) -> str:
+    """The newest cut that has all of a table up to then; empty for none."""
+    behind = excluded_of(cut).get(silver)
+    return behind.cut if behind else cut.cut_id if cut else ""
+
+
 def held_of(cut: CutRow | None) -> dict[str, int]:
     """Silver table → how many of its keys wait for a quarantined event; those with some."""
     if cut is None or not cut.held:

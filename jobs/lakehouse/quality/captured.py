@@ -16,7 +16,8 @@ from lakehouse.names import parse_table
 from lakehouse.plan.groups import Group
 from lakehouse.plan.incarnations import Parts
 from lakehouse.plan.records import SchemaVersionRow
-from lakehouse.quality.ddl import SchemaEvent, TableChange
+from lakehouse.quality.ddl import SchemaEvent
+from lakehouse.quality.table_changes import TableChange
 
 
 def captured_tables(

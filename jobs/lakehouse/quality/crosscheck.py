@@ -18,7 +18,7 @@ from lakehouse.plan.records import SchemaVersionRow
 from lakehouse.plan.row_schema import PROVEN
 from lakehouse.plan.types import Column
 from lakehouse.quality.column_lives import placed
-from lakehouse.quality.ddl import TableColumn, columns_from_json
+from lakehouse.quality.table_columns import TableColumn, columns_from_json
 from lakehouse.quality.versions import Judged, Version
 
 _SHOWN = 5

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
-from lakehouse.quality import ddl
+from lakehouse.quality import ddl, table_changes
 from lakehouse.quality.judgement import Measurement
 
 _NOTED = 20
@@ -53,7 +53,7 @@ def falling(events: Sequence[ddl.SchemaEvent]) -> Iterator[str]:
 
 def changes(
     events: Iterable[ddl.SchemaEvent],
-) -> Iterator[tuple[ddl.SchemaEvent, ddl.TableChange]]:
+) -> Iterator[tuple[ddl.SchemaEvent, table_changes.TableChange]]:
     """Every change of a table, with its event."""
     return ((event, change) for event in events for change in event.changes)
 

@@ -13,7 +13,7 @@ from typing import TypeAlias
 from lakehouse.config import SourceConfig
 from lakehouse.plan.groups import Group
 from lakehouse.plan.records import SchemaVersionRow
-from lakehouse.quality import ddl
+from lakehouse.quality import ddl, table_columns
 from lakehouse.quality.event_faults import changes, falling, malformed, measurement, strays
 from lakehouse.quality.history_records import History
 from lakehouse.quality.judgement import Measurement
@@ -84,7 +84,7 @@ def _public(beside: Beside, history: str) -> list[Shape]:
     return _each_once(
         (
             row.source_table.parts(beside.source.connector),
-            _columns(ddl.columns_from_json(row.columns)),
+            _columns(table_columns.columns_from_json(row.columns)),
         )
         for row in beside.versions
         if row.is_from_ddl and row.topic != history
@@ -102,7 +102,7 @@ def _each_once(shapes: Iterable[Shape]) -> list[Shape]:
     return kept
 
 
-def _columns(columns: Iterable[ddl.TableColumn]) -> tuple[tuple[object, ...], ...]:
+def _columns(columns: Iterable[table_columns.TableColumn]) -> tuple[tuple[object, ...], ...]:
     return tuple((c.name, c.type, c.length, c.scale, c.optional, c.key) for c in columns)
 
 

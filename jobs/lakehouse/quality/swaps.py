@@ -12,7 +12,8 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from lakehouse.quality.ddl import Folded, SchemaEvent, TableChange, folded
+from lakehouse.quality.ddl import Folded, SchemaEvent, folded
+from lakehouse.quality.table_changes import TableChange
 
 # A table whose name nothing has any more, though no statement drops it.
 LEFT = "LEFT"

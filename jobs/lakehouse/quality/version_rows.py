@@ -26,7 +26,7 @@ from lakehouse.plan.records import (
     WITHHELD_CREATE,
     SchemaVersionRow,
 )
-from lakehouse.quality import ddl
+from lakehouse.quality import ddl, table_changes, table_columns
 from lakehouse.quality.column_lives import placed
 from lakehouse.quality.history_records import History
 from lakehouse.quality.judging import judge_statement
@@ -44,7 +44,7 @@ BY_HAND = (
     "`lakehouse reconcile … --repair`, which removes the rows that the source has elsewhere now"
 )
 # Identity → columns; none after a drop.
-_Tables: TypeAlias = dict[str, tuple[ddl.TableColumn, ...]]
+_Tables: TypeAlias = dict[str, tuple[table_columns.TableColumn, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,12 +152,12 @@ def _tables(of_topic: Sequence[SchemaVersionRow]) -> _Tables:
     tables: _Tables = {}
     for row in (*(row for row in of_topic if not row.position), *placed(of_topic)):
         tables.pop(row.previous, None)
-        tables[row.identity] = ddl.columns_from_json(row.columns)
+        tables[row.identity] = table_columns.columns_from_json(row.columns)
     return tables
 
 
 def _fold(
-    event: ddl.SchemaEvent, change: ddl.TableChange, before: _Tables
+    event: ddl.SchemaEvent, change: table_changes.TableChange, before: _Tables
 ) -> tuple[tuple[str, ...], str]:
     """The kinds of one change, none for no version, and the table's identity before a rename."""
     identity = identity_json(change.identity)
@@ -172,7 +172,7 @@ def _fold(
     previous = "" if is_swapped else _previous(change, before)
     earlier = before.pop(previous or identity, None) or None
     before[identity] = change.columns
-    kinds: tuple[str, ...] = ddl.change_kinds(earlier, change.columns)
+    kinds: tuple[str, ...] = table_columns.change_kinds(earlier, change.columns)
     # A new table comes with its constraints, and snapshots repeat those that are known.
     is_keyed = change.identity.table.lower() in event.keyed and not event.message.is_snapshot
     if is_keyed and earlier and change.columns:
@@ -184,7 +184,7 @@ def _fold(
     return kinds, previous
 
 
-def _previous(change: ddl.TableChange, before: Iterable[str]) -> str:
+def _previous(change: table_changes.TableChange, before: Iterable[str]) -> str:
     """The identity that a renamed table had; a statement may write it in another case."""
     if not change.was:
         return ""
@@ -193,7 +193,7 @@ def _previous(change: ddl.TableChange, before: Iterable[str]) -> str:
     return found[0] if found else wanted
 
 
-def _statement(event: ddl.SchemaEvent, change: ddl.TableChange) -> str:
+def _statement(event: ddl.SchemaEvent, change: table_changes.TableChange) -> str:
     """What is kept of a statement: that it creates the table shows where its text does not."""
     if change.kind != _CREATE:
         return event.ddl
@@ -205,9 +205,9 @@ def _ddl_row(
     run_id: str,
     now: datetime,
     event: ddl.SchemaEvent,
-    change: ddl.TableChange,
+    change: table_changes.TableChange,
 ) -> SchemaVersionRow:
-    columns, identity = ddl.columns_json(change.columns), change.identity
+    columns, identity = table_columns.columns_json(change.columns), change.identity
     return SchemaVersionRow(
         source=source.name,
         run_id=run_id,

@@ -13,7 +13,7 @@ from lakehouse.config import SourceConfig
 from lakehouse.names import TableIdentity
 from lakehouse.plan.masks import masks_of
 from lakehouse.plan.records import WITHHELD
-from lakehouse.quality import ddl
+from lakehouse.quality import ddl, table_changes
 
 
 def masked_columns(
@@ -36,7 +36,9 @@ def without_statement(
     return replace(event, ddl=WITHHELD) if is_withheld else event
 
 
-def without_values(change: ddl.TableChange, masked: Container[str]) -> ddl.TableChange:
+def without_values(
+    change: table_changes.TableChange, masked: Container[str]
+) -> table_changes.TableChange:
     """The change without what may be a value of a masked column: defaults, lists, comments."""
     columns = (
         replace(column, default=None, extra="{}") if column.name.lower() in masked else column

@@ -17,6 +17,7 @@ from lakehouse.plan.handover import (
     StagedTable,
     excluded_of,
     held_of,
+    own_cut,
     published_names,
 )
 from lakehouse.plan.progress import Progress
@@ -175,9 +176,7 @@ def _moves(
 def _excluded(work: Applying, plan: TablePlan) -> Excluded:
     batch, before = work.batch, work.since.progress
     left = reached_below(batch.envelopes, before, batch.end, plan.limits, work.connector)
-    earlier = excluded_of(work.cut).get(plan.silver)
-    base = work.cut.cut_id if work.cut else ""
-    return Excluded(earlier.cut if earlier else base, plan.hold, left.to_json())
+    return Excluded(own_cut(work.cut, plan.silver), plan.hold, left.to_json())
 
 
 def staged_table(plan: TablePlan, staged: Staged) -> StagedTable:

@@ -21,7 +21,7 @@ from lakehouse.plan.batch import (
 )
 from lakehouse.plan.doubted_defaults import with_doubted_defaults
 from lakehouse.plan.groups import Group
-from lakehouse.plan.handover import excluded_of, held_of, published_names
+from lakehouse.plan.handover import excluded_of, held_of, own_cut, published_names
 from lakehouse.plan.incarnations import Incarnations, Parts
 from lakehouse.plan.masks import key_fingerprint
 from lakehouse.plan.options import OptionFacts, with_options
@@ -132,7 +132,7 @@ def _plan(
     source = work.context.source
     stored = properties_of(work.context.ledger.catalog, identifier)
     has_rows = work.rebuilt is None and stored.snapshot is not None
-    added_to = stored.at(_own_cut(known.cut, identifier)) if has_rows else ""
+    added_to = stored.at(own_cut(known.cut, identifier)) if has_rows else ""
     ground = _as_published(work, _ground(work, known, identifier), stored, added_to, identifier)
     renamed = known.columns.get(_life(identity, source.connector), ())
     followed = in_time(renamed, stored.renamed, ground.applied if stored.key is not None else "")
@@ -175,12 +175,6 @@ def _plan(
     plan = replace(plan, notes=(*plan.notes, *mixed, *missed))
     sweep = _sweep(work, plan) if plan.read_again else plan.sweep
     return replace(plan, sweep=sweep, held=ground.held, base=ground.base, added_to=added_to)
-
-
-def _own_cut(cut: CutRow | None, identifier: str) -> str:
-    """The last cut that has a table as a whole."""
-    own = excluded_of(cut).get(identifier)
-    return own.cut if own else cut.cut_id if cut else ""
 
 
 def _as_published(
