@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lakehouse.quality.engine import load
 from lakehouse.quality.files import write_text
 from lakehouse.quality.judgement import Judgement
 from lakehouse.quality.text import without_steering
@@ -34,7 +35,7 @@ def write_docs(folder: Path, key: str, judgements: Iterable[Judgement]) -> tuple
     Returns:
         The pages of the validations.
     """
-    # Great Expectations is loaded by now: the judgements come from it.
+    load()
     from great_expectations.render.renderer.page_renderer import (  # noqa: PLC0415
         ExpectationSuitePageRenderer,
         ValidationResultsPageRenderer,
