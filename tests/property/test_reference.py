@@ -18,6 +18,7 @@ from tests.property.histories import History, build_history, histories
 from tests.property.laws import hold
 from tests.property.mutants import MUTANTS, TruncateByPair
 from tests.property.reference import Reference
+from tests.support.sampling import sample
 
 FACTOR = float(os.environ.get("LAKEHOUSE_SOAK_FACTOR", "1"))
 HISTORIES = int(720 * FACTOR)  # For each connector: 5,040 in all.
@@ -51,15 +52,19 @@ def test_the_reference_ends_like_the_source_and_each_cut_is_a_state_of_it(
     figure(f"reference, {connector}: {ran[connector]} histories")
 
 
+_MISTAKES = [(mutant, connector) for mutant in MUTANTS for connector in mutant.connectors]
+
+
 @pytest.mark.parametrize(
     ("mutant", "connector"),
     [
         pytest.param(mutant, connector, id=f"{mutant.make.__name__}-{connector}")
-        for mutant in MUTANTS
-        for connector in mutant.connectors
+        for mutant, connector in sample(_MISTAKES, lambda mistake: mistake[0].make.__name__)
     ],
 )
 def test_a_mistake_is_found(mutant, connector: str) -> None:
+    """`make test` tries each mistake with one connector."""
+
     @settings(FIXED, max_examples=MUTANT_HISTORIES, phases=[Phase.generate])
     @given(histories(connector), PLANS)
     def judge(history: History, plan: Plan) -> None:

@@ -109,8 +109,11 @@ def page(admin: Person) -> Page:
 
 
 @pytest.fixture(scope="package")
-def watched(api: AirflowApi, admin: Person, schedule: Schedule, begun: DagRun) -> Watched:
-    """A scheduled run, which begins once a person lets the Dag run, seen in the browser."""
+def watched(api: AirflowApi, admin: Person, schedule: Schedule, ingested: Ingested) -> Watched:
+    """A scheduled run, which begins once a person lets the Dag run, seen in the browser.
+
+    Behind the other source's first run: on two busy cores both at once last longer than a test may.
+    """
     return watch(api, admin, schedule)
 
 
