@@ -90,6 +90,7 @@ def test_what_comes_again_from_the_new_server_stays_in_its_epoch(runs: Runs):
     assert findings(outcomes) == []
 
 
+@pytest.mark.further
 def test_a_topic_partition_that_lags_behind_a_failover_goes_on_in_the_old_log_first(runs: Runs):
     server = MySql(runs.source.name, framed=False)
     server.read(ORDERS, {"id": 9, "name": "read"})

@@ -74,6 +74,7 @@ def test_the_rows_of_one_copy_share_a_number_and_none_is_a_redelivery(runs: Runs
     assert runs.rows("visits", "place", "n") == expected
 
 
+@pytest.mark.further
 def test_an_update_keeps_a_large_value_under_a_key_of_the_toml_file(runs: Runs):
     keyed = Table("keyed", COLUMNS, key=())
     connector, large = Postgres(runs.source.name), PLACEHOLDER_BASE64

@@ -81,6 +81,7 @@ def approve(runs: Runs, table: str, *renames: tuple[str, str]) -> None:
     runs.ledger.append(SCHEMA_VERSIONS, rows)
 
 
+@pytest.mark.further
 def test_what_a_hold_keeps_back_does_not_place_what_is_read_with_it(spark, settings, tmp_path):
     """The connector starts again while a table is held: what it sends first has no commit."""
     name, columns = "held_restart", [ID, QTY]
@@ -108,6 +109,7 @@ def test_what_a_hold_keeps_back_does_not_place_what_is_read_with_it(spark, setti
     assert runs.rows("orders", "id", "qty") == [(1, 3), (3, 4), (10, 1), (11, 1)]
 
 
+@pytest.mark.further
 def test_a_snapshot_behind_a_truncate_reads_what_is_there(spark, settings, tmp_path):
     """Its rows stand where the newest event stands that was streamed before them."""
     name, table = "read_emptied", Table("orders", [ID, QTY])

@@ -24,6 +24,7 @@ def row(number: int, name: str) -> dict[str, object]:
     return {"id": number, "name": name}
 
 
+@pytest.mark.further
 def test_the_rest_of_a_published_transaction_that_comes_again_holds_nothing_back(runs: Runs):
     connector = Postgres(runs.source.name)
     connector.transact((ORDERS, "c", None, row(1, "a")), (ORDERS, "c", None, row(2, "b")))
@@ -71,6 +72,7 @@ def test_logical_messages_that_end_counts_are_not_waited_for(runs: Runs):
     assert runs.rows("orders", "id", "name") == [(1, "a"), (2, "b")]
 
 
+@pytest.mark.further
 def test_a_begin_that_comes_again_ends_no_open_transaction(runs: Runs):
     connector = Postgres(runs.source.name)
     connector.transact((ORDERS, "c", None, row(1, "a")))

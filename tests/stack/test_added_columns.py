@@ -85,8 +85,8 @@ UNSEEN = {
 
 def altered(stack: Stack, table: str) -> None:
     """Add every column, and change one of the table's rows."""
-    for name, kind in (TOLD | DOUBTED | UNSEEN).items():
-        stack.run(NAME, f"ALTER TABLE {table} ADD COLUMN {name} {kind}")
+    every = (f"ADD COLUMN {name} {kind}" for name, kind in (TOLD | DOUBTED | UNSEEN).items())
+    stack.run(NAME, f"ALTER TABLE {table} {', '.join(every)}")
     stack.run(NAME, f"UPDATE {table} SET n = 2 WHERE id = 1")
 
 

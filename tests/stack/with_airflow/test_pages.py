@@ -111,6 +111,7 @@ def test_a_task_leads_to_the_report(page: Page, ingested: Ingested, token: str):
     expect(framed(page).locator("body")).to_contain_text("by_hand")
 
 
+@pytest.mark.further
 def test_a_run_that_is_cleared_shows_no_older_try(page: Page, ingested: Ingested, token: str):
     clear = f"{ingested.api.url}/api/v2{RUN.replace('/runs/', '/dagRuns/')}/clear"
     call(clear, body={"dry_run": False}, token=token)
