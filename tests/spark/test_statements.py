@@ -79,6 +79,30 @@ def test_columns_that_swap_or_come_again_keep_their_values(spark, settings, tmp_
     )
 
 
+def test_a_new_column_may_take_the_name_that_a_rename_left_in_the_same_batch(
+    spark, settings, tmp_path
+):
+    name, steps = "taken", ("RENAME COLUMN v TO w", "ADD COLUMN v TEXT")
+    runs, connector = Runs(spark, settings, tmp_path, source_of(name)), MySql(name)
+    apart, at_once = Table("apart", [ID, V]), Table("at_once", [ID, V])
+    for table in (apart, at_once):
+        connector.define(table, "CREATE")
+        connector.commit((table, "c", None, {"id": 1, "v": "old"}))
+    runs.run(connector)
+
+    apart.columns = [ID, column("w", "string")]
+    connector.define(apart, "ALTER", steps[0])
+    apart.columns = at_once.columns = [ID, column("w", "string"), V]
+    connector.define(apart, "ALTER", steps[1])
+    connector.define(at_once, "ALTER", ", ".join(steps))
+    for table in (apart, at_once):
+        connector.commit((table, "c", None, {"id": 2, "w": "renamed", "v": "new"}))
+    assert laws_hold(runs.run(connector)["apply"])
+    for table in (apart, at_once):
+        rows = runs.rows(table.name, "id", "w", "v")
+        assert rows == [(1, "old", None), (2, "renamed", "new")], table.name
+
+
 class Silent(MySql):
     """A connector that writes its internal schema history, and no schema change topic."""
 

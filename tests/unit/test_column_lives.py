@@ -91,11 +91,21 @@ def test_a_swap_in_one_statement_and_in_three_ends_the_same():
 def test_where_silver_follows_no_rename_the_old_column_counts_as_dropped():
     assert pairs(START, TO_TITLE, follows=False) == []
     both = ("ALTER TABLE orders ADD name VARCHAR(10)", (ID, TITLE, NAME))
-    assert pairs(START, TO_TITLE, both) == [("name", "title")]
+    assert pairs(START, TO_TITLE, both) == [("name", "title"), ("name__coming", "name")]
     assert pairs(START, TO_TITLE, both, follows=False) == [
         ("name", "name__dropped_1"),
         ("name__coming", "name"),
     ]
+
+
+def test_a_name_that_a_rename_left_is_another_column_s():
+    both = (ID, TITLE, NAME)
+    apart = rows(START, TO_TITLE, ("ALTER TABLE orders ADD name VARCHAR(10)", both))
+    ddl = "ALTER TABLE orders RENAME COLUMN name TO title, ADD name VARCHAR(10)"
+    for told in (apart, rows(START, (ddl, both))):
+        renames = Renames(column_renames(told, "mysql", every_table)[PARTS])
+        behind = renames.stored_names(("id", "title", "name"), "0000000009", ("id", "name"))
+        assert behind == {"id": "id", "title": "name", "name": "name__coming"}
 
 
 def test_a_table_that_is_created_again_begins_anew():

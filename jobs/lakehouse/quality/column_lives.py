@@ -124,12 +124,14 @@ class _Table:
         kept: The same of those that it has no more and that silver keeps.
         reused: Lower-case name → how often it was used again.
         aside: The names that silver has given columns whose names were used again, in lower case.
+        left: The names that renamed columns had, and none has since, in lower case.
     """
 
     names: dict[str, str] = field(default_factory=dict)
     kept: dict[str, str] = field(default_factory=dict)
     reused: dict[str, int] = field(default_factory=dict)
     aside: set[str] = field(default_factory=set)
+    left: set[str] = field(default_factory=set)
 
     @property
     def gone(self) -> frozenset[str]:
@@ -149,10 +151,14 @@ class _Table:
         again = [name for name in after if name not in stays and name in kept]
         put_aside = [(kept[name], self._aside(kept[name])) for name in again]
         self.kept = {name: text for name, text in kept.items() if name not in again}
-        new = [after[name] for name in again if name not in moved.values()]
+        # Silver's column has a name that is left until `publish`, as it has one that is used again.
+        free = [name for name in after if name not in stays and name in self.left | moved.keys()]
+        new = [after[name] for name in dict.fromkeys((*again, *free)) if name not in moved.values()]
+        self.left = (self.left | moved.keys()) - after.keys()
         # After a drop the table begins anew; what silver keeps is retired as a whole.
         if not columns:
-            self.names, self.kept, self.reused, self.aside = {}, {}, {}, set()
+            self.names, self.kept, self.reused = {}, {}, {}
+            self.aside, self.left = set(), set()
             return
         self.names = after
         yield from in_turn(row.position, pairs, put_aside, new)
