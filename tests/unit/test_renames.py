@@ -72,6 +72,8 @@ def test_a_statement_tells_which_columns_it_replaces(connector, ddl, expected):
 TABLES = [
     ("mysql", "RENAME TABLE a TO b, `c d`.`e` TO `c d`.`f`", ["a > b", "c d.e > c d.f"]),
     ("mysql", "RENAME TABLE d.moved TO e.moved", ["d.moved > e.moved"]),
+    ("mysql", "RENAME TABLE IF EXISTS a WAIT 5 TO b, d.c NOWAIT TO d.e", ["a > b", "d.c > d.e"]),
+    ("mysql", "RENAME TABLES a NOWAIT TO b, d.nowait TO wait", ["a > b", "d.nowait > wait"]),
     ("mysql", "ALTER TABLE `s`.a RENAME TO s.b", ["s.a > s.b"]),
     ("oracle", 'ALTER TABLE "INV"."A" RENAME TO "B"', ["INV.A > B"]),
     ("oracle", "RENAME a TO b", ["a > b"]),

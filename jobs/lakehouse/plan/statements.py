@@ -213,10 +213,28 @@ def _listed(ddl: str, dialect: str) -> Iterator[Names]:
     rest = [token.text for token in sqlglot.tokenize(ddl[tokens[0].end + 1 :], read=dialect)]
     if rest and rest[0].upper() in ("TABLE", "TABLES"):
         rest = rest[1:]
+    if [text.upper() for text in rest[:2]] == ["IF", "EXISTS"]:
+        rest = rest[2:]
     for part in _split(rest, ","):
         old, *new = _split(part, "TO")
+        old = _without_wait(old)
         if len(new) == 1 and _is_name(old) and _is_name(new[0]):
             yield _name(old), _name(new[0])
+
+
+def _without_wait(texts: list[str]) -> list[str]:
+    """A name without how long MariaDB waits for its lock.
+
+    https://mariadb.com/docs/server/reference/sql-statements/data-definition/rename-table
+    """
+    match [text.upper() for text in texts[1:]]:
+        case [*_, "WAIT", seconds] if seconds.isdigit():
+            return texts[:-2]
+        case [*_, before, "NOWAIT"] if before != ".":
+            return texts[:-1]
+        case ["NOWAIT"]:
+            return texts[:-1]
+    return texts
 
 
 def _split(texts: Iterable[str], separator: str) -> list[list[str]]:
