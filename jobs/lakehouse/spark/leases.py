@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 
 from pyiceberg.catalog import Catalog
 
@@ -211,6 +212,18 @@ def _next(seen: Lease | None, run_id: str, staged: int, *, is_upkeep: bool) -> L
 
 def _held(source: str, lease: Lease | None) -> str:
     return (
-        f"Source {source!r}: run {lease.run_id if lease else None!r} holds the lease: "
-        "expected it to be free; this run stops as superseded, and the next one goes on"
+        f"Source {source!r}: run {lease.run_id if lease else None!r} holds the lease"
+        f"{_between_steps(source, lease)}: expected it to be free; this run stops as superseded, "
+        "and the next one goes on"
+    )
+
+
+def _between_steps(source: str, lease: Lease | None) -> str:
+    """How a person goes on with a run of which only some steps were called."""
+    if lease is None or lease.holder is not None:
+        return ""
+    until = datetime.fromtimestamp(lease.expires_at_s, UTC)
+    return (
+        f" until {until:%Y-%m-%d %H:%M:%S} UTC, between two of its steps (`lakehouse run --source "
+        f"{source} --run-id {lease.run_id} --from-step STEP` goes on with it)"
     )
