@@ -21,19 +21,19 @@ from lakehouse.plan.batch import (
 )
 from lakehouse.plan.doubted_defaults import with_doubted_defaults
 from lakehouse.plan.groups import Group
-from lakehouse.plan.handover import excluded_of, held_of, own_cut, published_names
+from lakehouse.plan.handover import published_names
 from lakehouse.plan.incarnations import Incarnations, Parts
 from lakehouse.plan.masks import key_fingerprint
 from lakehouse.plan.options import OptionFacts, with_options
 from lakehouse.plan.progress import Progress
 from lakehouse.plan.rebuilding import Ground
-from lakehouse.plan.records import CutRow, SchemaVersionRow
+from lakehouse.plan.records import SchemaVersionRow
 from lakehouse.plan.renames import Rename, Renames, in_time
 from lakehouse.plan.replay import open_rows
 from lakehouse.plan.schema import RENAMING, TOLERANT
 from lakehouse.plan.sweeps import sweep_rule
 from lakehouse.plan.table_names import TableNames, table_names
-from lakehouse.plan.tables import STATE_ENDING, Rewritten, SweepRule, TablePlan
+from lakehouse.plan.tables import Rewritten, SweepRule, TablePlan
 from lakehouse.plan.told_defaults import columns_since, with_told_defaults
 from lakehouse.quality.column_lives import Follows
 from lakehouse.quality.dropped_columns import NOTHING, Dropped, dropped_columns
@@ -41,11 +41,10 @@ from lakehouse.quality.held import approve_command
 from lakehouse.quality.rewritten_columns import Rewriting, rewritings
 from lakehouse.quality.statements import additions, renames
 from lakehouse.quality.versions import holds, keeping
-from lakehouse.spark import silver
 from lakehouse.spark.generations import with_earlier
-from lakehouse.spark.metadata import head
-from lakehouse.spark.properties import Properties, properties_of
+from lakehouse.spark.properties import properties_of
 from lakehouse.steps.applying import Applying
+from lakehouse.steps.grounds import added_to, ground_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +55,7 @@ class _Known:
         columns: Table of today and incarnation → the columns that the source renamed, by position.
         holds: Table → fingerprint → why it is held.
         kept: The tables of which a version is followed as far as their columns stay as they are.
-        cut: The newest one.
-        progress: Its progress.
+        progress: That of the newest cut.
         additions: Table of today and incarnation → statements that may add columns, with its name.
         dropped: The same → the columns that leave silver.
         rewritings: Table of today → fingerprint → what that version changed in older rows.
@@ -66,7 +64,6 @@ class _Known:
     columns: Mapping[tuple[Parts, int], tuple[Rename, ...]]
     holds: Mapping[TableIdentity, Mapping[int, str]]
     kept: frozenset[TableIdentity]
-    cut: CutRow | None
     progress: Progress
     additions: Mapping[tuple[Parts, int], tuple[tuple[str, str], ...]]
     dropped: Mapping[tuple[Parts, int], Dropped]
@@ -88,7 +85,6 @@ def table_plans(
         renames(recorded, source.connector, lives, _renaming(source)),
         _holds(source, lives, recorded),
         frozenset(lives.today(t, source.connector) for t in keeping(recorded)),
-        work.cut,
         Progress.from_json(work.cut.offsets if work.cut else ""),
         additions(recorded, source.connector, lives),
         dropped_columns(recorded, source, lives),
@@ -131,9 +127,7 @@ def _plan(
     """The plan of one table; None where nothing is to be done."""
     source = work.context.source
     stored = properties_of(work.context.ledger.catalog, identifier)
-    has_rows = work.rebuilt is None and stored.snapshot is not None
-    added_to = stored.at(own_cut(known.cut, identifier)) if has_rows else ""
-    ground = _as_published(work, _ground(work, known, identifier), stored, added_to, identifier)
+    ground = ground_of(work, known.progress, identifier, stored)
     renamed = known.columns.get(_life(identity, source.connector), ())
     followed = in_time(renamed, stored.renamed, ground.applied if stored.key is not None else "")
     dropped = known.dropped.get(_life(identity, source.connector), NOTHING)
@@ -147,14 +141,7 @@ def _plan(
         is_empty=ground.is_empty,
         dropped=dropped.names,
     )
-    options = source.table_options(identity)
-    mode = options.schema_changes.over(source.schema_changes).mode
-    rules = TableRules(
-        options.key,
-        work.connector.key_changes_in_place,
-        keeps_types=mode in TOLERANT or identity in known.kept,
-        keeps_columns=mode == "ignore",
-    )
+    options, rules = source.table_options(identity), _rules(work, known, identity)
     schemas = work.batch.schemas.get(identity, {})
     plan = plan_table(identity, mine, schemas, facts, rules)
     if columns_since(plan):
@@ -174,24 +161,21 @@ def _plan(
     missed = (_missed(rename) for rename in facts.renames.missed(facts.stored))
     plan = replace(plan, notes=(*plan.notes, *mixed, *missed))
     sweep = _sweep(work, plan) if plan.read_again else plan.sweep
-    return replace(plan, sweep=sweep, held=ground.held, base=ground.base, added_to=added_to)
+    at = added_to(work, identifier, stored)
+    return replace(plan, sweep=sweep, held=ground.held, base=ground.base, added_to=at)
 
 
-def _as_published(
-    work: Applying, ground: Ground, stored: Properties, added_to: str, identifier: str
-) -> Ground:
-    """Without what the same batch has made before: it was not published.
-
-    A table and its columns belong to all its branches: they stay when what was staged is lost.
-    """
-    if work.rebuilt is not None or stored.key is None:
-        return ground
-    catalog = work.context.ledger.catalog
-    if stored.snapshot is None and head(catalog, identifier + STATE_ENDING) is None:
-        return replace(ground, is_empty=True)
-    unpublished = stored.added if stored.added_to == added_to else ()
-    kept = {n: kind for n, kind in ground.columns.items() if n.lower() not in unpublished}
-    return replace(ground, columns=kept)
+def _rules(work: Applying, known: _Known, identity: TableIdentity) -> TableRules:
+    """What the TOML file and people say of how a table's columns follow."""
+    source = work.context.source
+    options = source.table_options(identity)
+    mode = options.schema_changes.over(source.schema_changes).mode
+    return TableRules(
+        options.key,
+        work.connector.key_changes_in_place,
+        keeps_types=mode in TOLERANT or identity in known.kept,
+        keeps_columns=mode == "ignore",
+    )
 
 
 def _with_rewritings(plan: TablePlan, known: Mapping[int, Rewriting]) -> TablePlan:
@@ -204,19 +188,6 @@ def _with_rewritings(plan: TablePlan, known: Mapping[int, Rewriting]) -> TablePl
         for name, why in rewriting.columns.items()
     }
     return replace(plan, stale={**plan.stale, **found})
-
-
-def _ground(work: Applying, known: _Known, identifier: str) -> Ground:
-    """What a table's batch builds on."""
-    if work.rebuilt is not None:
-        return work.rebuilt.grounds[identifier]
-    own = excluded_of(known.cut).get(identifier)
-    return Ground(
-        columns=silver.stored_columns(work.context.spark, identifier),
-        start=Progress.from_json(own.offsets) if own else known.progress,
-        applied=known.cut.position if known.cut and not own else "",
-        held=held_of(known.cut).get(identifier, 0),
-    )
 
 
 def _renaming(source: SourceConfig) -> Follows:
