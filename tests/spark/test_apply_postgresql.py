@@ -46,6 +46,30 @@ def line(number: int, quantity: int) -> dict[str, object]:
     return {"order_id": number, "n": 1, "qty": quantity}
 
 
+def test_what_an_incremental_snapshot_reads_again_counts_where_its_topic_lags(
+    spark: SparkSession, settings: Settings, tmp_path: Path
+) -> None:
+    """Its events carry no number of their own, and stand below what another topic has applied."""
+    runs, pg = open_runs(spark, settings, tmp_path, "pgreads"), Postgres("pgreads")
+    head, items = orders(), lines()
+    pg.transact((head, "c", None, order(1, "a")))
+    pg.read_increment(head, order(1, "a"))
+    first = pg.mark()
+    pg.transact((items, "c", None, line(1, 1)))
+    pg.read_increment(head, order(1, "b"))
+    pg.transact((items, "c", None, line(2, 2)))
+    every = pg.messages
+    late = [m for m in every[first:] if str(m["topic"]).endswith(".orders")]
+    pg.messages = [message for message in every if message not in late]
+    runs.run(pg)
+    assert runs.rows("orders", "id", "note") == [(1, "a")]
+
+    pg.messages = every
+    outcomes = runs.run(pg)
+    assert laws_hold(outcomes["apply"])
+    assert runs.rows("orders", "id", "note") == [(1, "b")]
+
+
 def test_silver_follows_the_source_through_every_operation(
     spark: SparkSession, settings: Settings, tmp_path: Path
 ) -> None:

@@ -83,6 +83,13 @@ class Postgres:
             source = self._source(table, marker, [None, str(self.lsn)])
             self._send(table, "r", None, row, source, None)
 
+    def read_increment(self, table: Table, *rows: Row) -> None:
+        """A chunk of an incremental snapshot behind the newest transaction."""
+        sequence = [self.last_commit and str(self.last_commit), str(self.lsn)]
+        source = self._source(table, "incremental", sequence)
+        for row in rows:
+            self._send(table, "r", None, row, source | {"txId": None, "lsn": None}, None)
+
     def transact(
         self, *changes: tuple[Table, str, Row | None, Row | None], end: bool = True
     ) -> None:

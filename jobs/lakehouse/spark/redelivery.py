@@ -121,7 +121,8 @@ def _identity(connector: Connector) -> tuple[str, ...]:
     """What two deliveries of one event have in common, and two events of one key have not.
 
     A position that may be stood in for is none; the change's own number is unique there, but for
-    the rows of one COPY or INSERT, which have one number: without a key their images tell.
+    the rows of one COPY or INSERT, which have one number: without a key their images tell. Where an
+    incremental snapshot has read there is no number: the position and the image tell.
     https://github.com/debezium/debezium/pull/7531
     """
     if connector.commit_may_be_null:
@@ -145,8 +146,12 @@ def _events(envelopes: DataFrame, connector: Connector) -> DataFrame:
     image = F.expr("xxhash64(try_variant_get(payload, '$.after', 'string')) AS image")
     sent = "xxhash64(try_variant_get(payload, '$.before', 'string'), "
     sent += "try_variant_get(payload, '$.after', 'string'), total_order)"
-    row = F.expr(f"if(key IS NULL, {sent}, NULL) AS row")
-    with_image = envelopes.select("*", image, row)
+    # What an incremental snapshot reads has no number of its own: it is read again as it is then.
+    read = "xxhash64(position, image)" if connector.commit_may_be_null else "NULL"
+    row = F.expr(
+        f"CASE WHEN key IS NULL THEN {sent} WHEN source_lsn IS NULL THEN {read} END AS row"
+    )
+    with_image = envelopes.select("*", image).select("*", row)
     names = dict.fromkeys((*_identity(connector), "position", "gtid"))
     return with_image.select(*_PLACE, "offset", *names)
 
