@@ -230,9 +230,7 @@ def _without_wait(texts: list[str]) -> list[str]:
     match [text.upper() for text in texts[1:]]:
         case [*_, "WAIT", seconds] if seconds.isdigit():
             return texts[:-2]
-        case [*_, before, "NOWAIT"] if before != ".":
-            return texts[:-1]
-        case ["NOWAIT"]:
+        case [*before, "NOWAIT"] if before[-1:] != ["."]:
             return texts[:-1]
     return texts
 

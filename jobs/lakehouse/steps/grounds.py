@@ -33,7 +33,9 @@ def added_to(work: Applying, identifier: str, stored: Properties) -> str:
     return stored.at(own_cut(work.cut, identifier))
 
 
-def ground_of(work: Applying, progress: Progress, identifier: str, stored: Properties) -> Ground:
+def ground_of(
+    work: Applying, progress: Progress, identifier: str, stored: Properties, at: str
+) -> Ground:
     """What a table's batch builds on.
 
     Args:
@@ -41,6 +43,7 @@ def ground_of(work: Applying, progress: Progress, identifier: str, stored: Prope
         progress: That of the newest cut.
         identifier: The silver table.
         stored: Its properties.
+        at: From `added_to`.
     """
     if work.rebuilt is not None:
         return work.rebuilt.grounds[identifier]
@@ -51,10 +54,12 @@ def ground_of(work: Applying, progress: Progress, identifier: str, stored: Prope
         applied=work.cut.position if work.cut and not own else "",
         held=held_of(work.cut).get(identifier, 0),
     )
-    return ground if stored.key is None else _as_published(work, ground, identifier, stored)
+    return ground if stored.key is None else _as_published(work, ground, identifier, stored, at)
 
 
-def _as_published(work: Applying, ground: Ground, identifier: str, stored: Properties) -> Ground:
+def _as_published(
+    work: Applying, ground: Ground, identifier: str, stored: Properties, at: str
+) -> Ground:
     """Without what the same batch has made before: it was not published.
 
     A table and its columns belong to all its branches: they stay when what was staged is lost.
@@ -62,7 +67,6 @@ def _as_published(work: Applying, ground: Ground, identifier: str, stored: Prope
     catalog = work.context.ledger.catalog
     if stored.snapshot is None and head(catalog, identifier + STATE_ENDING) is None:
         return replace(ground, is_empty=True)
-    is_again = stored.added_to == added_to(work, identifier, stored)
-    unpublished = stored.added if is_again else ()
+    unpublished = stored.added if stored.added_to == at else ()
     kept = {n: kind for n, kind in ground.columns.items() if n.lower() not in unpublished}
     return replace(ground, columns=kept)

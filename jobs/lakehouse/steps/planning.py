@@ -127,7 +127,8 @@ def _plan(
     """The plan of one table; None where nothing is to be done."""
     source = work.context.source
     stored = properties_of(work.context.ledger.catalog, identifier)
-    ground = ground_of(work, known.progress, identifier, stored)
+    at = added_to(work, identifier, stored)
+    ground = ground_of(work, known.progress, identifier, stored, at)
     renamed = known.columns.get(_life(identity, source.connector), ())
     followed = in_time(renamed, stored.renamed, ground.applied if stored.key is not None else "")
     dropped = known.dropped.get(_life(identity, source.connector), NOTHING)
@@ -161,7 +162,6 @@ def _plan(
     missed = (_missed(rename) for rename in facts.renames.missed(facts.stored))
     plan = replace(plan, notes=(*plan.notes, *mixed, *missed))
     sweep = _sweep(work, plan) if plan.read_again else plan.sweep
-    at = added_to(work, identifier, stored)
     return replace(plan, sweep=sweep, held=ground.held, base=ground.base, added_to=at)
 
 
