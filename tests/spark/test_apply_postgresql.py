@@ -190,6 +190,27 @@ def test_changes_behind_a_blocking_snapshot_are_newer_than_its_read_events(
     assert runs.rows("orders", "id", "note") == [(1, "after"), (3, "missed")]
 
 
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_snapshot_that_comes_again_behind_changes_takes_nothing_back(
+    spark: SparkSession, settings: Settings, tmp_path: Path, *, at_once: bool
+) -> None:
+    name = f"pgsnapshots{int(at_once)}"
+    runs, pg = open_runs(spark, settings, tmp_path, name), Postgres(name)
+    head = orders()
+    pg.snapshot(head, [order(1, "one"), order(2, "two"), order(3, "three")])
+    read = pg.mark()
+    pg.transact((head, "d", order(1, "one"), None), (head, "u", None, order(2, "changed")))
+    pg.transact((head, "c", None, order(4, "four")))
+    if not at_once:
+        runs.run(pg)
+    pg.redeliver(0, read, first_without_commit=False)
+
+    outcomes = runs.run(pg)
+
+    assert laws_hold(outcomes["apply"])
+    assert runs.rows("orders", "id", "note") == [(2, "changed"), (3, "three"), (4, "four")]
+
+
 def test_unreadable_messages_are_quarantined_and_the_rest_is_published(
     spark: SparkSession, settings: Settings, tmp_path: Path
 ) -> None:

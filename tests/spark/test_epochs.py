@@ -172,6 +172,31 @@ def test_events_whose_begin_has_not_landed_tell_a_new_log(runs: Runs):
     ]
 
 
+def test_a_server_of_which_no_begin_has_landed_is_behind_every_one_that_has(runs: Runs):
+    server = MySql(runs.source.name)
+    server.file = 30
+    server.commit(create(1, "a"), create(1, "a", ITEMS))
+    for file, name in ((20, "b"), (10, "c")):  # Its topic partition tells neither of them.
+        server.fail_over(f"00000000-71ca-11e1-9e33-0000000000{file}:", file=file)
+        server.commit(update(1, name))
+    first = server.mark()
+    server.fail_over(OTHER, file=5)
+    server.commit(update(1, "d", ITEMS))
+    second = server.mark()
+    server.commit(update(1, "d"))
+    every = server.messages
+    late = [m for m in every[first:] if str(m["topic"]).endswith(".transaction")]
+    server.messages = [message for message in every[:second] if message not in late]
+    runs.run(server)
+    assert runs.rows("orders", *ROW[:3]) == [(1, "c", 2)]
+
+    server.messages = every
+    outcomes = runs.run(server)
+    assert laws_hold(outcomes["apply"])
+    assert runs.rows("orders", *ROW[:3]) == runs.rows("items", *ROW[:3]) == [(1, "d", 3)]
+    assert findings(outcomes) == []
+
+
 @pytest.mark.parametrize("framed", [True, pytest.param(False, marks=pytest.mark.further)])
 def test_an_incremental_snapshot_alone_shows_the_log_of_a_server_that_is_new(
     spark, settings, tmp_path, *, framed: bool

@@ -197,21 +197,22 @@ def _place(
 ) -> DataFrame:
     progress = since.progress
     places = {(group.topic, group.partition) for group in groups if group.suspects}
-    if connector.commit_may_be_null and (places or _has_reads_behind_changes(groups, progress)):
-        # Its window would run again for every table.
-        parsed = place(parsed, progress, connector).localCheckpoint(eager=False)
+    places |= _have_reads_behind_changes(groups, progress)
     if not places:
         return parsed.withColumn("redelivered", F.lit(False))
+    if connector.commit_may_be_null:
+        # Its window would run again for every table.
+        parsed = place(parsed, progress, connector).localCheckpoint(eager=False)
     suspects = parsed.where(suspect(since.position))
     history = earlier_of_same_keys(spark, source, since, suspects, places)
     return mark(parsed, history, connector, since.position).localCheckpoint(eager=False)
 
 
-def _has_reads_behind_changes(groups: Iterable[Group], progress: Progress) -> bool:
-    """Whether something was streamed before a read event; it has the lowest place else."""
+def _have_reads_behind_changes(groups: Iterable[Group], progress: Progress) -> set[TopicPartition]:
+    """Where something may be streamed before a read event; it has the lowest place else."""
     reads = {(group.topic, group.partition) for group in groups if group.unplaced}
     changed = {(group.topic, group.partition) for group in groups if group.rows > group.unplaced}
-    return bool(reads & (changed | progress.highs.keys()))
+    return reads & (changed | progress.highs.keys())
 
 
 def _cut(

@@ -25,7 +25,15 @@ from lakehouse.spark.epochs import (
     server_of,
     without_log,
 )
-from lakehouse.spark.lanes import EACH_LANE, IN_EACH_LANE, IS_INCREMENT, IS_STREAMED, SOURCE_LANE
+from lakehouse.spark.lanes import (
+    EACH_LANE,
+    IN_EACH_LANE,
+    IS_INCREMENT,
+    IS_STREAMED,
+    SOURCE,
+    SOURCE_LANE,
+)
+from lakehouse.spark.marks import load_marks
 from lakehouse.spark.sql import any_of, in_partition, literal
 
 _SERVER = f"{server_of('gtid')} AS server"
@@ -62,7 +70,7 @@ def find_epoch(
     firsts = _firsts(placed, candidates, older)
     if not firsts:
         return None
-    after = _is_after(firsts, _new_servers(placed, older, firsts))
+    after = _is_after(firsts, _new_servers(placed, older, firsts, _unbegun(events, history)))
     rows = events.selectExpr(IN_EACH_LANE, "gtid", "streams", f"({after}) AS is_after").drop("at")
     rows = rows.unionByName(
         older.selectExpr("lane", "gtid", "true AS streams", "false AS is_after")
@@ -98,11 +106,24 @@ def _number(gtid: str) -> int:
     return int(found[2]) if found else 0
 
 
-def _new_servers(placed: DataFrame, older: DataFrame, firsts: Sequence[Row]) -> set[str]:
+def _unbegun(events: DataFrame, history: DataFrame) -> DataFrame:
+    """The servers, as `server`, of transactions of which no BEGIN has landed: they are the newest.
+
+    A connector sends BEGIN before the events, to a topic that has one partition.
+    """
+    awaiting = events.where("awaits IS NOT NULL").select("awaits", "server").distinct()
+    begun = load_marks(history).selectExpr("transaction AS awaits")
+    return awaiting.join(begun, "awaits", "left_anti").select("server")
+
+
+def _new_servers(
+    placed: DataFrame, older: DataFrame, firsts: Sequence[Row], unbegun: DataFrame
+) -> set[str]:
     """The servers that nothing is of but the new log or a newer one, as far as a lane tells.
 
     One that comes behind the start in a lane, and never before, has no event in the older logs; nor
     has one of MariaDB that goes on from higher numbers: all servers of a domain number together.
+    Where the order of commits shows the start, what is `unbegun` is behind it.
     """
     gtids = ", ".join(literal(row["gtid"]) for row in firsts)
     behind = any_of(f"{_in_lane(row)} AND at > {row['at']}" for row in firsts)
@@ -114,6 +135,8 @@ def _new_servers(placed: DataFrame, older: DataFrame, firsts: Sequence[Row]) -> 
     began = placed.where(f"gtid IN ({gtids}) OR ({behind}) OR ({higher})").select("server")
     before = placed.where(any_of(f"{_in_lane(row)} AND at < {row['at']}" for row in firsts))
     had = before.select("server").unionByName(older.select("server"))
+    if any((row["lane"]["topic"], row["lane"]["partition"]) == SOURCE for row in firsts):
+        began = began.unionByName(unbegun)
     return {row["server"] for row in began.distinct().join(had, "server", "left_anti").collect()}
 
 

@@ -21,8 +21,8 @@ from lakehouse.spark.marks import load_marks
 from lakehouse.spark.since import Since
 from lakehouse.spark.sql import in_partition, literal
 
-# The lane of the whole source; no topic has this name.
-_SOURCE: TopicPartition = ("", 0)
+SOURCE: TopicPartition = ("", 0)
+"""The lane of the whole source; no topic has this name."""
 IS_DATA_EVENT = f"role = {literal(TopicRole.DATA)} AND reason IS NULL AND NOT control"
 _IS_READ = f"op <=> {literal(READ)}"
 _IS_DDL = f"role = {literal(TopicRole.SCHEMA_CHANGE)} AND snapshot = 'false'"
@@ -31,7 +31,7 @@ IS_INCREMENT = f"{IS_DATA_EVENT} AND {_IS_READ} AND snapshot = {literal(INCREMEN
 _IS_SNAPSHOT = f"{IS_DATA_EVENT} AND {_IS_READ} AND snapshot != {literal(INCREMENTAL)}"
 _PLACE = ("topic", "partition", "offset", "position")
 _OWN_LANE = "struct(topic, partition)"
-SOURCE_LANE = f"struct({literal(_SOURCE[0])} AS topic, {_SOURCE[1]} AS partition)"
+SOURCE_LANE = f"struct({literal(SOURCE[0])} AS topic, {SOURCE[1]} AS partition)"
 EACH_LANE = f"explode(array({_OWN_LANE}, {SOURCE_LANE}))"
 """The lanes that an event from before the batch may be in."""
 IN_EACH_LANE = f"inline(array(struct(lane, at), struct({_OWN_LANE} AS lane, offset AS at)))"
@@ -63,8 +63,9 @@ def in_lanes(envelopes: DataFrame, source: SourceConfig, since: Since) -> DataFr
         since: Has the tops before the batch.
 
     Returns:
-        `topic, partition, offset, position, gtid, lane, at, streams, increments, reads, read, top`;
-        `at` is the place in the lane, `streams` says which events make its top, `increments` which
+        `topic, partition, offset, position, gtid, lane, at, streams, awaits, increments, reads,
+        read, top`; `at` is the place in the lane, `streams` says which events make its top,
+        `awaits` is the transaction of one whose BEGIN is not in the batch, `increments` says which
         are of an incremental snapshot, `reads` which are of a source snapshot, `read` is the
         highest position that was read before, be it of a snapshot: streaming may go on from below
         it.
@@ -73,6 +74,7 @@ def in_lanes(envelopes: DataFrame, source: SourceConfig, since: Since) -> DataFr
     begins = marks.groupBy("transaction").agg(F.min("offset").alias("began"))
     whole = source.transactions.consistent and source.kafka.transactions is not None
     is_ordered = f"began IS NOT NULL AND {IS_DATA_EVENT}" if whole else "false"
+    awaits = f"began IS NULL AND {IS_DATA_EVENT}" if whole else "false"
     streamed = envelopes.where(IS_STREAMED).join(begins, "transaction", "left")
     placed = streamed.selectExpr(
         *_PLACE,
@@ -80,6 +82,7 @@ def in_lanes(envelopes: DataFrame, source: SourceConfig, since: Since) -> DataFr
         f"if({is_ordered}, {SOURCE_LANE}, {_OWN_LANE}) AS lane",
         f"if({is_ordered}, began, offset) AS at",
         f"NOT ({is_ordered} AND {_COMES_AGAIN}) AS streams",
+        f"if({awaits}, transaction, NULL) AS awaits",
         "false AS increments",
         "false AS reads",
     )
@@ -87,6 +90,7 @@ def in_lanes(envelopes: DataFrame, source: SourceConfig, since: Since) -> DataFr
     read = sources.selectExpr("*", "false AS increments", "true AS reads").unionByName(
         increments.selectExpr("*", "true AS increments", "false AS reads")
     )
+    read = read.selectExpr("*", "CAST(NULL AS string) AS awaits")
     return placed.unionByName(read).selectExpr(
         "*",
         f"greatest({_READ}, {literal(since.position)}) AS read",
@@ -109,7 +113,7 @@ def _carried(source: SourceConfig, since: Since) -> str:
     tops = dict(since.progress.tops)
     data = [top for (t, _), top in tops.items() if topic_role(source, t) is TopicRole.DATA]
     if data:
-        tops[_SOURCE] = max(data, key=lambda top: top.position)
+        tops[SOURCE] = max(data, key=lambda top: top.position)
     return top_of(tops, "lane")
 
 

@@ -2,11 +2,11 @@
 
 In: envelopes, some of which are `suspect`: their position is not behind all that is applied, or
 they carry no commit position because they are of the first transaction after a connector's start
-(PostgreSQL; `running`). Out: the same rows, each with a position, and `redelivered` set where the
-same event stands at a lower offset of the topic partition (`design.md` §3). For a running event
-the highest number streamed before it in the topic partition, at least its own, stands in for the
-commit part; a read event (`unplaced`) stands where the newest event stands that was streamed before
-it, and comes after that.
+(PostgreSQL; `running`) or of a source snapshot behind changes (`unplaced`). Out: the same rows,
+each with a position, and `redelivered` set where the same event stands at a lower offset of the
+topic partition (`design.md` §3). For a running event the highest number streamed before it in the
+topic partition, at least its own, stands in for the commit part; a read event (`unplaced`) stands
+where the newest event stands that was streamed before it, and comes after that.
 """
 
 from __future__ import annotations
@@ -26,17 +26,25 @@ from lakehouse.spark.epochs import log_in
 from lakehouse.spark.sql import in_partition, literal
 
 _PLACE = ("topic", "partition")
+# An event that nothing was streamed before has the lowest position of its log.
+_IS_BEHIND = (
+    "unplaced AND key IS NOT NULL AND "
+    "translate(substring(position, length(log) + 1), '0.', '') != ''"
+)
 
 
 def suspect(applied_position: str) -> str:
     """Whether an envelope may be of an event that silver has, as a condition.
+
+    A source snapshot behind changes reads again, or comes again: its position, which the changes
+    gave it, does not tell. Rows without a key may be equal in one snapshot: none tells them apart.
 
     Args:
         applied_position: The highest position that is applied; empty for none.
     """
     is_event = f"role = {literal(TopicRole.DATA)} AND reason IS NULL AND NOT control"
     older = f"position <= {literal(applied_position)} AND NOT unplaced"
-    return f"{is_event} AND (running OR ({older}))"
+    return f"{is_event} AND (running OR ({older}) OR ({_IS_BEHIND}))"
 
 
 def mark(
@@ -149,7 +157,8 @@ def _events(envelopes: DataFrame, connector: Connector) -> DataFrame:
     # What an incremental snapshot reads has no number of its own: it is read again as it is then.
     read = "xxhash64(position, image)" if connector.commit_may_be_null else "NULL"
     row = F.expr(
-        f"CASE WHEN key IS NULL THEN {sent} WHEN source_lsn IS NULL THEN {read} END AS row"
+        f"CASE WHEN key IS NULL THEN {sent} WHEN source_lsn IS NULL THEN {read} "
+        "WHEN unplaced THEN image END AS row"
     )
     with_image = envelopes.select("*", image).select("*", row)
     names = dict.fromkeys((*_identity(connector), "position", "gtid"))
