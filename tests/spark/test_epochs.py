@@ -225,6 +225,34 @@ def test_an_incremental_snapshot_alone_shows_the_log_of_a_server_that_is_new(
     assert len(epochs(runs)) == 1
 
 
+@pytest.mark.parametrize("lags", [True, False])
+def test_what_an_incremental_snapshot_reads_of_a_new_server_first_is_of_its_log(
+    spark, settings, tmp_path, *, lags: bool
+):
+    """Also where the topic partition, for which nothing else tells it, lags behind the failover."""
+    runs = open_source(spark, settings, tmp_path, f"reads_first_{int(lags)}")
+    server = MySql(runs.source.name, framed=False)
+    server.file = 30
+    server.commit(create(1, "a"), create(1, "a", ITEMS), create(2, "a", ITEMS))
+    first = server.mark()
+    server.fail_over(OTHER, file=20, number=10)
+    server.commit(update(1, "b"))
+    server.read_increment(ITEMS, {"id": 1, "name": "b"}, {"id": 2, "name": "b"})
+    server.commit(update(1, "c", ITEMS))
+    every = server.messages
+    if lags:
+        late = [m for m in every[first:] if "items" in str(m["topic"])]
+        server.messages = [message for message in every if message not in late]
+        runs.run(server)
+        assert len(epochs(runs)) == 1
+
+    server.messages = every
+    outcomes = runs.run(server)
+    assert laws_hold(outcomes["apply"])
+    assert runs.rows("items", *ROW[:3]) == [(1, "c", 1), (2, "b", 1)]
+    assert findings(outcomes) == []
+
+
 @pytest.mark.further
 def test_without_gtids_nothing_but_a_finding_tells_a_new_log(spark, settings, tmp_path):
     runs = open_source(spark, settings, tmp_path, "manual", 'epoch = "manual"\n')

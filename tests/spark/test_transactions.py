@@ -12,6 +12,7 @@ from tests.support.debezium import Postgres, Table, column
 from tests.support.runs import Runs, laws_hold, open_runs
 
 ORDERS = Table("orders", [column("id", "int32", optional=False), column("name", "string")])
+ITEMS = Table("items", ORDERS.columns)
 
 
 @pytest.fixture
@@ -56,6 +57,28 @@ def test_a_transaction_whose_first_events_landed_before_is_whole_with_its_last(r
     outcomes = runs.run(connector)
     assert laws_hold(outcomes["apply"])
     assert runs.rows("orders", "id", "name") == [(1, "b"), (2, "b")]
+
+
+def test_a_whole_transaction_with_an_event_behind_one_that_waits_waits_as_a_whole(runs: Runs):
+    connector = Postgres(runs.source.name)
+    connector.transact((ORDERS, "c", None, row(1, "a")), (ITEMS, "c", None, row(1, "a")))
+    lost = next(m for m in connector.messages if str(m["topic"]).endswith(".orders"))
+    second = connector.mark()
+    connector.transact((ORDERS, "c", None, row(2, "b")), end=False)
+    waits = connector.messages[second + 1]
+    connector.messages.remove(lost)
+    for message in (lost, waits):  # The connector was restarted.
+        text = str(message["key"]), str(message["value"])
+        connector.send_raw(str(message["topic"]), *text)
+    outcomes = runs.run(connector)
+    assert laws_hold(outcomes["apply"])
+    assert outcomes["apply"].counts[f"{runs.source.name}.public.items[0]"]["applied"] == 0
+
+    connector.finish("public.orders", 1)
+    outcomes = runs.run(connector)
+    assert laws_hold(outcomes["apply"])
+    assert runs.rows("orders", "id", "name") == [(1, "a"), (2, "b")]
+    assert runs.rows("items", "id", "name") == [(1, "a")]
 
 
 def test_logical_messages_that_end_counts_are_not_waited_for(runs: Runs):

@@ -83,7 +83,7 @@ class Fall:
     """Where, in a topic partition, an event stands below the one before it.
 
     Attributes:
-        offset: Its offset.
+        offset: The first one behind the event before it.
         newest: The number of the newest log that it can be of by the GTIDs from there on; 0 is the
             first log of the source.
     """

@@ -75,12 +75,12 @@ def with_late_starts(
     events = lanes.where(f"({is_late}) AND streams AND {HAS_GTID}")
     place = ("topic", "partition")
     events = events.selectExpr(*place, "offset AS at", "position", "gtid", f"{top_of(tops)} AS top")
-    if not _falls(events, epochs):
+    if not _falls(events, epochs, late):
         return epochs
     seen = history().where(f"({is_late}) AND {IS_STREAMED} AND {HAS_GTID}")
     told = [*place, "gtid"]
     fresh = events.join(seen.select(*told).distinct(), told, "left_anti")
-    for late_place, falls in _falls(fresh, epochs).items():
+    for late_place, falls in _falls(fresh, epochs, late).items():
         starts = starts_by_falls(falls, late[late_place], len(epochs))
         epochs = tuple(
             replace(epoch, starts={**epoch.starts, late_place: starts[number]})
@@ -91,19 +91,29 @@ def with_late_starts(
     return epochs
 
 
-def _falls(events: DataFrame, epochs: Sequence[Epoch]) -> dict[TopicPartition, list[Fall]]:
-    """The falls in each topic partition, in order; no more than logs can explain are collected."""
+def _falls(
+    events: DataFrame, epochs: Sequence[Epoch], late: Mapping[TopicPartition, int]
+) -> dict[TopicPartition, list[Fall]]:
+    """The falls in each topic partition, in order; no more than logs can explain are collected.
+
+    The log begins behind what was streamed before: an incremental snapshot may read in between.
+    """
     firsts = events.groupBy("topic", "partition", "gtid").agg(
         F.min("at").alias("at"),
+        F.max("at").alias("last"),
         F.expr(f"min_by({without_log('position')}, at) AS bare"),
         F.min_by("top", "at").alias("top"),
     )
     told = firsts.withColumn("newest", F.expr(number_of_log(epochs, "gtid")))
-    placed = told.selectExpr("*", f"{_FALLS} AS falls", f"{_AT_MOST} AS at_most")
+    placed = told.selectExpr(
+        "*", f"{_FALLS} AS falls", f"{_AT_MOST} AS at_most", f"lag(last) {_IN_ORDER} AS before"
+    )
     few = placed.where("falls").selectExpr("*", f"{_COUNT} AS count")
     rows = few.where(f"count <= {len(epochs)}").orderBy("topic", "partition", "at").collect()
     found: dict[TopicPartition, list[Fall]] = {}
     for row in rows:
-        fall = Fall(row["at"], row["at_most"])
-        found.setdefault((row["topic"], row["partition"]), []).append(fall)
+        place, before = (row["topic"], row["partition"]), row["before"]
+        behind = epochs[late[place] - 1].starts.get(place, 0) if before is None else before + 1
+        fall = Fall(min(row["at"], behind), row["at_most"])
+        found.setdefault(place, []).append(fall)
     return found

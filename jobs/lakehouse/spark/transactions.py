@@ -20,10 +20,14 @@ from lakehouse.plan.offsets import LandedOffsets
 from lakehouse.spark.doubts import IS_EVENT, look_again
 from lakehouse.spark.marks import begun, bounds, expected_events, ingested, load_marks
 from lakehouse.spark.positions import SEPARATOR
-from lakehouse.spark.sql import literal
+from lakehouse.spark.sql import any_of, in_partition, literal
 from lakehouse.spark.transaction_states import CONDITIONS, judge_transactions, summarise
 
 _FINDINGS_SHOWN = 20
+_COPY = (
+    "row_number() OVER (PARTITION BY topic, partition, transaction, total_order ORDER BY offset) "
+    "AS copy"
+)
 _IS_READ = f"op = {literal(READ)} AND transaction IS NULL AND reason IS NULL AND NOT control"
 
 
@@ -98,8 +102,7 @@ def cut_transactions(
         states = judge(_events(envelopes).unionByName(doubts.events), doubts)
         states = states.localCheckpoint(eager=False)
         summary = summarise(states)
-    first = summary["first"]
-    ends = _ends(unjudged, fresh, states, first, connector.commit_fields)
+    ends, first = _closed_ends(unjudged, fresh, states, summary["first"], connector.commit_fields)
     if first is not None and source.kafka.transactions is not None:
         ends[(source.kafka.transactions, 0)] = int(first)
     odd = states.where("whole and odd is not null").limit(_FINDINGS_SHOWN)
@@ -135,30 +138,59 @@ def _events(envelopes: DataFrame) -> DataFrame:
     return envelopes.where(IS_EVENT).select("transaction", "collection", "total_order")
 
 
-def _ends(
+def _closed_ends(
     envelopes: DataFrame, fresh: DataFrame, states: DataFrame, first: int | None, commit_fields: int
-) -> dict[tuple[str, int], int]:
-    """First offset in each topic partition of what waits.
+) -> tuple[dict[tuple[str, int], int], int | None]:
+    """First offset in each topic partition of what waits, and the first transaction that does.
 
-    That is the events of a transaction that is not whole, or behind one, and read events of an
+    A topic partition may have an event of a whole transaction, for the first time, behind one that
+    waits: after a restart, or behind what an incremental snapshot read. Then it waits, too.
+    """
+    placed = fresh.join(states.select("transaction", "order"), "transaction", "left")
+    ends, split = _ends(envelopes, placed, first, commit_fields)
+    if split is not None:
+        placed = placed.selectExpr("*", _COPY).where("copy = 1").localCheckpoint(eager=False)
+        ends, split = _ends(envelopes, placed, first, commit_fields)
+    while split is not None:
+        first = split
+        ends, split = _ends(envelopes, placed, first, commit_fields)
+    return ends, first
+
+
+def _ends(
+    envelopes: DataFrame, placed: DataFrame, first: int | None, commit_fields: int
+) -> tuple[dict[tuple[str, int], int], int | None]:
+    """First offset in each topic partition of what waits, and the first transaction that it splits.
+
+    Events of a transaction wait that is not whole, or behind one, and read events of an
     incremental snapshot that have seen such a transaction.
     """
-    ordered = fresh.join(states.select("transaction", "order"), "transaction", "left")
-    is_behind = F.lit(False) if first is None else F.col("order") >= first
+    waits = "order IS NULL" if first is None else f"(order IS NULL OR order >= {first})"
     rows = (
-        ordered.where(F.col("order").isNull() | is_behind)
-        .groupBy("topic", "partition")
-        .agg(F.min("offset").alias("end"), F.min("position").alias("position"))
+        placed.groupBy("topic", "partition")
+        .agg(
+            F.expr(f"min(if({waits}, offset, NULL)) AS end"),
+            F.expr(f"min(if({waits}, coalesce(position, ''), NULL)) AS position"),
+            F.expr(f"max(if({waits}, NULL, offset)) AS last"),
+        )
         .collect()
     )
-    ends = {(row["topic"], row["partition"]): int(row["end"]) for row in rows}
-    if not rows:
-        return ends
-    commit = SEPARATOR.join(
-        min(row["position"] or "" for row in rows).split(SEPARATOR)[:commit_fields]
-    )
+    ends = {(r["topic"], r["partition"]): int(r["end"]) for r in rows if r["end"] is not None}
+    if not ends:
+        return ends, None
+    lowest = min(row["position"] for row in rows if row["position"] is not None)
+    commit = SEPARATOR.join(lowest.split(SEPARATOR)[:commit_fields])
     reads = envelopes.where(f"{_IS_READ} AND position >= {literal(commit)}")
     for row in reads.groupBy("topic", "partition").agg(F.min("offset").alias("end")).collect():
         place = (row["topic"], row["partition"])
         ends[place] = min(ends.get(place, row["end"]), row["end"])
-    return ends
+    behind = any_of(
+        f"{in_partition(place)} AND offset >= {ends[place]}"
+        for row in rows
+        if (place := (row["topic"], row["partition"])) in ends
+        and (row["last"] or -1) >= ends[place]
+    )
+    if behind == "false":
+        return ends, None
+    split = placed.where(f"NOT {waits} AND ({behind})").agg(F.min("order")).collect()
+    return ends, split[0][0]
