@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -11,20 +10,27 @@ import pytest
 from pyspark.sql import SparkSession
 
 from expectations import SUITES
-from lakehouse.config import SourceConfig, parse_source
+from lakehouse.config import parse_source
 from lakehouse.config.rules import OwnRule
 from lakehouse.plan.handover import StagedTable
 from lakehouse.quality.broken_rules import measure_what_can_be
-from lakehouse.quality.column_facts import ColumnFacts
-from lakehouse.quality.judgement import Finding, Verdict, judge, verdict_of
-from lakehouse.quality.landed import LandedRanges, landed_ranges
+from lakehouse.quality.judgement import Verdict, judge, verdict_of
 from lakehouse.quality.metrics import Scope, measure
 from lakehouse.quality.own_suites import judge_own
 from lakehouse.quality.published import published_targets
 from lakehouse.quality.reference_rows import with_comparable_references
 from lakehouse.quality.samples import find_samples
 from lakehouse.quality.staged import Reference, targets
-from lakehouse.spark.sql import messages_query
+from tests.spark.quality_findings import (
+    COUNTS,
+    NOTHING,
+    PUBLISHED,
+    STAGED,
+    failed,
+    findings_of,
+    observed,
+    source_of,
+)
 from tests.spark.quality_tables import (
     STARTED,
     Row,
@@ -32,49 +38,9 @@ from tests.spark.quality_tables import (
     base_of,
     cut_of,
     head_of,
-    land_row,
     stage,
     topic_of,
-    write_bronze,
 )
-
-PUBLISHED = (Row(1, 10), Row(2, 20), Row(3, 30))
-STAGED = (Row(2, 110), Row(4, 120))
-NOTHING = LandedRanges((), "run", STARTED)
-
-
-def source_of(name: str) -> SourceConfig:
-    return parse_source(f'connector = "postgresql"\ntopic_prefix = "{name}"\n', name)
-
-
-def findings_of(
-    spark: SparkSession,
-    source: str,
-    staged: Sequence[StagedTable],
-    scope: Scope = Scope.CHANGE,
-) -> tuple[Finding, ...]:
-    """What the suite finds, which is the same when tables are read whole and by their keys."""
-    names = [table.identity[2] for table in staged]
-    cut, base = cut_of(source, names, staged), base_of(spark, source, names, staged)
-    # Nothing in `qty` can be outside of what its type holds, here and in the source.
-    ranges = {"id": (0, 255), "qty": (-(2**31), 2**31 - 1)}
-    facts = {table.identity[1:]: ColumnFacts(ranges) for table in staged}
-    found = targets(source_of(source), cut, base, facts)
-    silver, _ = measure(spark, source, found, NOTHING, scope)
-    by_keys, _ = measure(spark, source, found, NOTHING, scope, whole_up_to=0)
-    assert by_keys == silver
-    findings = judge(SUITES["silver"], silver).findings
-    samples = find_samples(spark, source, found, NOTHING, findings, scope)
-    assert {rule for _, rule in samples} == failed(findings) - COUNTS
-    return findings
-
-
-def failed(findings: Sequence[Finding]) -> set[str]:
-    return {finding.rule.name for finding in findings if not finding.success}
-
-
-def observed(findings: Sequence[Finding], rule: str) -> dict[str, int | str | None]:
-    return next(dict(f.observed) for f in findings if f.rule.name == rule)
 
 
 @pytest.mark.parametrize("scope", Scope)
@@ -100,7 +66,6 @@ BAD_ROWS = {
     "a required value that is null": (Row(5, 130, name=None), {"no_nulls_in_required"}),
     "a number that the source cannot hold": (Row(-1, 130), {"no_values_out_of_range"}),
 }
-COUNTS = {"row_count_equals_rows_expected", "changed_rows_equals_upserts"}
 
 
 @pytest.mark.parametrize("case", BAD_ROWS)
@@ -302,59 +267,6 @@ def test_a_published_cut_is_judged_by_its_references_and_by_limits_of_the_whole_
     }
 
 
-def test_rules_of_a_person_are_counted_in_the_same_pass(spark: SparkSession) -> None:
-    rules = (
-        OwnRule(name="small", description="Few.", violated="id > 3", at_most=1),
-        OwnRule(name="named", description="Named.", violated="name IS NULL OR length(name) > 3"),
-        OwnRule(name="gone", description="There.", violated="no_column = 1"),
-    )
-    staged = stage(spark, "q_rules", "orders", PUBLISHED, (*STAGED, Row(5, 130, name="long")))
-    cut, base = (
-        cut_of("q_rules", ["orders"], [staged]),
-        base_of(spark, "q_rules", ["orders"], [staged]),
-    )
-    (target,) = targets(source_of("q_rules"), cut, base)
-    measured = [
-        measure(spark, "q_rules", [replace(target, rules=rules)], NOTHING, whole_up_to=size)[0]
-        for size in (1000, 0)
-    ]
-    counts = {name: measured[0][0].values[f"rule_{name}"] for name in ("small", "named", "gone")}
-
-    assert measured[0] == measured[1]
-    assert counts == {"small": 2, "named": 1, "gone": 3}
-    (judgement,) = judge_own({staged.silver: rules}, measured[0])
-    assert failed(judgement.findings) == {"small", "named", "gone"}
-
-
-def test_rules_about_all_rows_are_judged_over_a_published_cut(spark: SparkSession) -> None:
-    rows = [Row(n, 10 + n, name="ab"[n % 2]) for n in range(4)]
-    rows += [Row(8, 30, name=None), Row(9, 40, name="a", op="d")]
-    orders = stage(spark, "q_all", "orders", rows, ())
-    rules = (
-        OwnRule(name="names", description="A.", unique=("Name",)),
-        OwnRule(name="gone", description="A.", unique=("id", "no_column"), at_most=9),
-        OwnRule(name="few", description="A.", rows=True, at_most=4),
-        OwnRule(name="many", description="A.", rows=True, at_least=5),
-        OwnRule(name="share", description="A.", violated="id > 1", at_most_percent=60),
-        OwnRule(name="low_share", description="A.", violated="id > 1", at_most_percent=79.9),
-    )
-    (whole,) = published_targets(source_of("q_all"), [orders], {}, STARTED)
-    found = [replace(whole, rules=rules)]
-
-    silver, _ = measure(spark, "q_all", found, NOTHING, Scope.FULL)
-    (judgement,) = judge_own({orders.silver: rules}, silver)
-
-    counts = {rule.name: silver[0].values[f"rule_{rule.name}"] for rule in rules}
-    # Of five live rows and a deleted one, which counts where a condition is all that is said.
-    assert counts == {"names": 2, "gone": 6, "few": 5, "many": 5, "share": 1, "low_share": 1}
-    assert failed(judgement.findings) == {"names", "few", "share", "low_share"}
-    samples = find_samples(spark, "q_all", found, NOTHING, judgement.findings, Scope.FULL)
-    keys = {rule: {row.key for row in rows} for (_, rule), rows in samples.items()}
-    assert keys["names"] == {f'{{"id":{n}}}' for n in range(4)}
-    assert keys["share"] == {f'{{"id":{n}}}' for n in (2, 3, 8, 9)}
-    assert "few" not in keys
-
-
 def test_rows_that_fail_are_named_with_their_messages(spark: SparkSession) -> None:
     older = Row(2, 110, position="0000000019")
     staged = stage(spark, "q_named", "orders", PUBLISHED, [older])
@@ -385,95 +297,3 @@ def test_rows_that_fail_are_named_with_their_messages(spark: SparkSession) -> No
         topic
     }
     assert find_samples(spark, "q_named", found, NOTHING, (), Scope.CHANGE) == {}
-
-
-LANDED = [(topic, 0, offset) for topic in ("q.public.a",) for offset in (100, 120, 199)]
-
-
-def bronze_findings(
-    spark: SparkSession, source: str, messages: Sequence[tuple[str | None, int, int | None]]
-) -> tuple[LandedRanges, tuple[Finding, ...]]:
-    write_bronze(spark, source, messages)
-    rows = [
-        land_row(source, ["a"], 100, "earlier", 1),
-        replace(
-            land_row(source, ["a"], 200, "run", 5),
-            counts=json.dumps({"topics": {topic_of(source, "a"): {"0": 3}}}),
-        ),
-    ]
-    landed = landed_ranges(rows, "run", STARTED)
-    _, bronze = measure(spark, source, (), landed)
-    return landed, judge(SUITES["bronze"], bronze).findings
-
-
-def bronze_failed(
-    spark: SparkSession, source: str, messages: Sequence[tuple[str | None, int, int | None]]
-) -> set[str]:
-    _, findings = bronze_findings(spark, source, messages)
-    # None of the ranges has a message for each offset.
-    return failed(findings) - {"no_missing_offsets"}
-
-
-BRONZE = {
-    "good": ([100, 120, 199], set()),
-    "an offset twice": (
-        [100, 120, 120, 199],
-        {"no_duplicate_offsets", "messages_equals_messages_landed"},
-    ),
-    "a message before the range": ([99, 120, 199], {"range_start_within_first_offset"}),
-    "a message behind the range": ([100, 120, 200], {"next_offset_within_range_end"}),
-    "a message too few": ([100, 199], {"messages_equals_messages_landed"}),
-    "no timestamp": ([100, 150, 199], {"no_missing_timestamps"}),
-    "a time to come": ([100, 151, 199], {"no_future_timestamps"}),
-    "a time long gone": ([100, 152, 199], {"no_ancient_timestamps"}),
-}
-
-
-@pytest.mark.parametrize("case", BRONZE)
-def test_faults_of_landed_messages_are_found(spark: SparkSession, case: str) -> None:
-    numbers, rules = BRONZE[case]
-    source = f"q_bronze_{list(BRONZE).index(case)}"
-    topic = topic_of(source, "a")
-
-    assert bronze_failed(spark, source, [(topic, 0, number) for number in numbers]) == rules
-
-
-def test_offsets_without_a_message_are_told_and_are_no_fault(spark: SparkSession) -> None:
-    topic = topic_of("q_bronze_gaps", "a")
-
-    _, findings = bronze_findings(spark, "q_bronze_gaps", [(topic, 0, n) for n in (100, 103, 199)])
-
-    assert observed(findings, "no_missing_offsets")["missing_offsets"] == 97
-    assert verdict_of(findings) is Verdict.PASSED
-
-
-def test_landed_messages_that_fail_are_named_and_their_query_finds_them(
-    spark: SparkSession,
-) -> None:
-    source = "q_bronze_named"
-    topic = topic_of(source, "a")
-    numbers = [99, 100, 120, 120, 150, 200]
-    landed, findings = bronze_findings(spark, source, [(topic, 0, n) for n in numbers])
-
-    samples = find_samples(spark, source, (), landed, findings, Scope.CHANGE)
-
-    places = {
-        rule: [place for row in rows for place in row.messages]
-        for (_, rule), rows in samples.items()
-    }
-    assert places == {
-        "no_duplicate_offsets": [(topic, 0, 120)],
-        "range_start_within_first_offset": [(topic, 0, 99)],
-        "next_offset_within_range_end": [(topic, 0, 200)],
-        "no_missing_timestamps": [(topic, 0, 150)],
-    }
-    shown = spark.sql(messages_query(source, places["no_duplicate_offsets"])).collect()
-    # All of them have one event key.
-    assert [row["offset"] for row in shown] == sorted(numbers)
-
-
-def test_a_message_without_a_topic_is_found(spark: SparkSession) -> None:
-    topic = topic_of("q_bronze_null", "a")
-    messages = [(topic, 0, 100), (topic, 0, 110), (topic, 0, 120), (None, 0, 5)]
-
-    assert "no_missing_coordinates" in bronze_failed(spark, "q_bronze_null", messages)
