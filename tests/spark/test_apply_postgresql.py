@@ -190,7 +190,7 @@ def test_changes_behind_a_blocking_snapshot_are_newer_than_its_read_events(
     assert runs.rows("orders", "id", "note") == [(1, "after"), (3, "missed")]
 
 
-@pytest.mark.parametrize("at_once", [True, False])
+@pytest.mark.parametrize("at_once", [False, pytest.param(True, marks=pytest.mark.further)])
 def test_a_snapshot_that_comes_again_behind_changes_takes_nothing_back(
     spark: SparkSession, settings: Settings, tmp_path: Path, *, at_once: bool
 ) -> None:

@@ -225,7 +225,7 @@ def test_an_incremental_snapshot_alone_shows_the_log_of_a_server_that_is_new(
     assert len(epochs(runs)) == 1
 
 
-@pytest.mark.parametrize("lags", [True, False])
+@pytest.mark.parametrize("lags", [True, pytest.param(False, marks=pytest.mark.further)])
 def test_what_an_incremental_snapshot_reads_of_a_new_server_first_is_of_its_log(
     spark, settings, tmp_path, *, lags: bool
 ):

@@ -13,7 +13,7 @@ from typing import Any, Never
 import pytest
 
 from lakehouse.config import Settings, parse_source
-from lakehouse.plan.handover import StagedCut
+from lakehouse.plan.handover import Excluded, StagedCut
 from lakehouse.plan.records import CUTS, RUNS, STEPS, CutRow, RunRow, Step
 from lakehouse.quality.engine import preload
 from lakehouse.quality.report_files import write_report
@@ -137,6 +137,16 @@ def test_what_apply_found_is_in_the_report_and_harms_nothing() -> None:
     assert told[0] in page
     assert told[1] not in page
     assert escape(told[1]) in page
+
+
+def test_a_run_that_leaves_a_table_behind_has_not_simply_passed() -> None:
+    behind = {ORDERS: Excluded("", "held: approve it", "{}")}
+    cut = StagedCut("b", 1, "00000001", "", "", "", 0, (), behind)
+    applied = replace(succeeded("apply", 2), detail=json.dumps(cut.to_detail()))
+    validated = replace(succeeded("validate", 3), detail=json.dumps({"verdict": "passed"}))
+    report = run_report((succeeded("land", 0), succeeded("check", 1), applied, validated), ())
+    waits = "did validate; 1 table waits (`lakehouse tables` says for what)"
+    assert (report.verdict, report.message) == ("warning", waits)
 
 
 def test_a_full_validation_before_anything_is_published_fails_nobody_and_has_not_passed(

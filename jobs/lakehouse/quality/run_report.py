@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from lakehouse.names import TableIdentity
 from lakehouse.plan.handover import StagedCut
@@ -64,7 +64,7 @@ def run_report(
     cut_id = str(judged.get("cut_id", ""))
     findings = recorded_findings(newest_of_each(row for row in results if row.cut in ("", cut_id)))
     staged = StagedCut.from_detail(applied.detail) if applied else None
-    verdict, message = run_outcome(steps, judged)
+    verdict, message = run_outcome(steps, judged, staged)
     return Report(
         source=last.source,
         run_id=last.run_id,
@@ -128,16 +128,27 @@ def conservation_totals(counts: Mapping[str, object]) -> dict[str, int]:
     return dict(total)
 
 
-def run_outcome(steps: Sequence[RunRow], judged: Mapping[str, str]) -> tuple[Verdict, str]:
-    """The verdict and the sentence of a run."""
+def run_outcome(
+    steps: Sequence[RunRow], judged: Mapping[str, str], staged: StagedCut | None
+) -> tuple[Verdict, str]:
+    """The verdict and the sentence of a run: with a table that stays behind it is a warning."""
     failed = next((row for row in steps if row.status != SUCCEEDED), None)
     validated = next((row for row in steps if row.step == "validate"), steps[-1])
     if failed is None:
-        return Verdict(judged.get("verdict", Verdict.NO_DATA)), validated.message
+        verdict = Verdict(judged.get("verdict", Verdict.NO_DATA))
+        return _with_waiting(verdict, validated.message, staged.excluded if staged else ())
     told = f"{failed.step} {failed.status}: {failed.message}"
     if judged:
         return Verdict.ERROR, f"not published: {told}; validation: {validated.message}"
     return Verdict.ERROR, f"not validated: {told}"
+
+
+def _with_waiting(verdict: Verdict, message: str, behind: Collection[str]) -> tuple[Verdict, str]:
+    if not behind:
+        return verdict, message
+    tables = "1 table waits" if len(behind) == 1 else f"{len(behind)} tables wait"
+    told = f"{message}; {tables} (`lakehouse tables` says for what)"
+    return Verdict.WARNING if verdict is Verdict.PASSED else verdict, told
 
 
 def _not_validated(

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from lakehouse.config import SourceConfig, mask_secret
 from lakehouse.config.sections import TableSchemaChangesConfig
+from lakehouse.connectors import Connector
 from lakehouse.names import TableIdentity, parse_table
 from lakehouse.plan.batch import (
     TableFacts,
@@ -26,7 +27,6 @@ from lakehouse.plan.incarnations import Incarnations, Parts
 from lakehouse.plan.masks import key_fingerprint
 from lakehouse.plan.options import OptionFacts, with_options
 from lakehouse.plan.progress import Progress
-from lakehouse.plan.rebuilding import Ground
 from lakehouse.plan.records import SchemaVersionRow
 from lakehouse.plan.renames import Rename, Renames, in_time
 from lakehouse.plan.replay import open_rows
@@ -44,6 +44,7 @@ from lakehouse.quality.versions import holds, keeping
 from lakehouse.spark.generations import with_earlier
 from lakehouse.spark.properties import properties_of
 from lakehouse.steps.applying import Applying
+from lakehouse.steps.column_notes import column_notes
 from lakehouse.steps.grounds import added_to, ground_of
 
 
@@ -125,13 +126,12 @@ def _plan(
     work: Applying, known: _Known, identity: TableIdentity, mine: Sequence[Group], identifier: str
 ) -> TablePlan | None:
     """The plan of one table; None where nothing is to be done."""
-    source = work.context.source
+    source, life = work.context.source, _life(identity, work.context.source.connector)
     stored = properties_of(work.context.ledger.catalog, identifier)
     at = added_to(work, identifier, stored)
     ground = ground_of(work, known.progress, identifier, stored, at)
-    renamed = known.columns.get(_life(identity, source.connector), ())
+    renamed, dropped = known.columns.get(life, ()), known.dropped.get(life, NOTHING)
     followed = in_time(renamed, stored.renamed, ground.applied if stored.key is not None else "")
-    dropped = known.dropped.get(_life(identity, source.connector), NOTHING)
     facts = TableFacts(
         silver=identifier,
         stored=ground.columns,
@@ -142,27 +142,28 @@ def _plan(
         is_empty=ground.is_empty,
         dropped=dropped.names,
     )
-    options, rules = source.table_options(identity), _rules(work, known, identity)
     schemas = work.batch.schemas.get(identity, {})
-    plan = plan_table(identity, mine, schemas, facts, rules)
-    if columns_since(plan):
-        told = known.additions.get(_life(identity, source.connector), ())
-        plan = with_told_defaults(plan, told, work.connector.ddl_dialect)
-        plan = with_doubted_defaults(plan, work.connector)
+    plan = plan_table(identity, mine, schemas, facts, _rules(work, known, identity))
+    plan = _with_defaults(plan, known.additions.get(life, ()), work.connector)
     plan = _with_rewritings(plan, known.rewritings.get(identity, {}))
     if not mine and not plan.renames and not plan.dropped:
         return None
     former = {*(rename.was.lower() for rename in renamed), *dropped.names}
-    known_options = OptionFacts(
-        stored.docs, key_fingerprint(mask_secret(source)), former, stored.soft
-    )
-    plan = with_options(plan, mine, schemas.values(), options, known_options)
-    mixed = [_mixed(rename.was) for rename in renamed if rename.goes and rename not in followed]
-    mixed += [_mixed(name) for name in _kept_on(dropped, ground)]
-    missed = (_missed(rename) for rename in facts.renames.missed(facts.stored))
-    plan = replace(plan, notes=(*plan.notes, *mixed, *missed))
-    sweep = _sweep(work, plan) if plan.read_again else plan.sweep
-    return replace(plan, sweep=sweep, held=ground.held, base=ground.base, added_to=at)
+    secret = key_fingerprint(mask_secret(source))
+    options = OptionFacts(stored.docs, secret, former, stored.soft)
+    plan = with_options(plan, mine, schemas.values(), source.table_options(identity), options)
+    notes = column_notes(renamed, facts.renames, dropped, ground)
+    plan = replace(plan, notes=(*plan.notes, *notes), held=ground.held, base=ground.base)
+    return replace(plan, sweep=_sweep(work, plan) if plan.read_again else plan.sweep, added_to=at)
+
+
+def _with_defaults(
+    plan: TablePlan, told: Sequence[tuple[str, str]], connector: Connector
+) -> TablePlan:
+    """The plan with what statements tell of the values that older rows have in added columns."""
+    if not columns_since(plan):
+        return plan
+    return with_doubted_defaults(with_told_defaults(plan, told, connector.ddl_dialect), connector)
 
 
 def _rules(work: Applying, known: _Known, identity: TableIdentity) -> TableRules:
@@ -198,27 +199,6 @@ def _renaming(source: SourceConfig) -> Follows:
     }
     same = TableSchemaChangesConfig()
     return lambda parts: differing.get(parts, same).over(source.schema_changes).mode in RENAMING
-
-
-def _missed(rename: Rename) -> str:
-    return (
-        f"column {rename.was!r} was renamed to {rename.name!r}, which was told after rows behind "
-        "it had been applied: both stand in silver, with the older values in the first"
-    )
-
-
-def _mixed(name: str) -> str:
-    return (
-        f"column {name!r} was dropped and added again, which was told after rows behind it "
-        "had been applied, or by data events alone: values of both columns stand in one"
-    )
-
-
-def _kept_on(dropped: Dropped, ground: Ground) -> list[str]:
-    """Columns that go on as what they were: a batch holds all of what came between."""
-    stored = {name.lower() for name in ground.columns}
-    behind = {name for name, at in dropped.again.items() if ground.applied and at > ground.applied}
-    return sorted(behind & stored)
 
 
 def _sweep(work: Applying, plan: TablePlan) -> SweepRule:

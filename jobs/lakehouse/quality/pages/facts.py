@@ -102,7 +102,7 @@ def _facts(steps: tuple[RunRow, ...], results: Iterable[ResultRow]) -> RunFacts:
     judged = json.loads(validated.detail) if validated and validated.status == SUCCEEDED else {}
     cut_id = str(judged.get("cut_id", ""))
     staged = StagedCut.from_detail(applied.detail) if applied else None
-    verdict, message = run_outcome(steps, judged)
+    verdict, message = run_outcome(steps, judged, staged)
     return RunFacts(
         run_id=steps[-1].run_id,
         name=report_name(steps[-1].run_id, cut_id, str(judged.get("scope", ""))),
