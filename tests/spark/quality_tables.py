@@ -13,7 +13,7 @@ from lakehouse.plan.handover import StagedCut, StagedTable
 from lakehouse.plan.offsets import LandedOffsets, TopicProgress
 from lakehouse.plan.progress import Progress
 from lakehouse.plan.records import CutRow, RunRow
-from lakehouse.spark import tables
+from lakehouse.spark import branches, tables
 from lakehouse.spark.bronze import PARTITIONING, PROPERTIES, SCHEMA
 from lakehouse.spark.silver import PROPERTIES as SILVER_PROPERTIES
 
@@ -66,11 +66,11 @@ def stage(
     def frame(rows: Sequence[Row]):
         return spark.createDataFrame([row.values(topic) for row in rows], schema).coalesce(1)
 
-    tables.create_branch(spark, name, "loading")
+    branches.create_branch(spark, name, "loading")
     if published:
         tables.append_on_branch(frame(published), name, "loading")
-        tables.fast_forward(spark, name, "loading")
-    tables.create_branch(spark, name, BRANCH)
+        branches.fast_forward(spark, name, "loading")
+    branches.create_branch(spark, name, BRANCH)
     changed = {row.id for row in staged if row.id is not None}
     if changed and published:
         keys = ", ".join(str(key) for key in sorted(changed))
@@ -201,6 +201,6 @@ def write_bronze(
         for topic, partition, offset in messages
     ]
     branch = f"landing_{len(messages)}"
-    tables.create_branch(spark, name, branch)
+    branches.create_branch(spark, name, branch)
     tables.append_on_branch(spark.createDataFrame(rows, SCHEMA).coalesce(1), name, branch)
-    tables.fast_forward(spark, name, branch)
+    branches.fast_forward(spark, name, branch)

@@ -24,10 +24,10 @@ from lakehouse.plan.offsets import LandedOffsets, OffsetRange, TopicProgress, ba
 from lakehouse.plan.records import RUNS
 from lakehouse.plan.submission import Run, application, arguments
 from lakehouse.spark.archive import open_archive
+from lakehouse.spark.branches import fast_forward
 from lakehouse.spark.bronze import Bronze, PartitionCount
 from lakehouse.spark.land import Landed, land, verify
 from lakehouse.spark.ledger import Ledger
-from lakehouse.spark.tables import fast_forward
 from lakehouse.steps.context import StepContext
 from lakehouse.steps.land import archive_landing
 from lakehouse.steps.runner import execute

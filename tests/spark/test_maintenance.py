@@ -18,7 +18,7 @@ from lakehouse.config import Settings, parse_source
 from lakehouse.names import bronze_table
 from lakehouse.plan.compacting import Figures, Maintained
 from lakehouse.plan.records import STEPS
-from lakehouse.spark import tables
+from lakehouse.spark import branches
 from lakehouse.spark.bronze import Bronze
 from lakehouse.spark.metadata import head, load_metadata, refs
 from lakehouse.spark.tables import full_name
@@ -165,8 +165,8 @@ def test_a_run_goes_on_where_maintenance_came_between_and_leftovers_go(
     source.snapshot(ORDERS, [{"id": number, "name": "a"} for number in range(3)])
     first = ran(runs, source)
     for name in ("staging_dead_1_0", "maintenance_77", "somebody_s"):
-        tables.create_branch(spark, silver, name)
-    tables.create_branch(spark, bronze, "landing_dead_1_1_ab")
+        branches.create_branch(spark, silver, name)
+    branches.create_branch(spark, bronze, "landing_dead_1_1_ab")
     source.transact((ORDERS, "c", None, {"id": 7, "name": "b"}))
     archive = source.archive(tmp_path / "second")
     context = replace(runs.context(archive), lone_step=True)

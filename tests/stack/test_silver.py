@@ -25,7 +25,7 @@ from tests.support.runs import Runs, laws_hold
 from tests.support.sampling import EVERY_CASE
 
 # Every operation, several changes of one key in one transaction, a changed key, columns added with
-# and without a constant default; the other sources have the demonstration's workload.
+# and without a default, one of them NOT NULL; the other sources have the demonstration's workload.
 WAREHOUSE = (
     (
         "INSERT INTO sites VALUES (91, 'TKU-01', 'Turku', '1000-01-01', NULL, -1.5)",
@@ -36,6 +36,11 @@ WAREHOUSE = (
     ("UPDATE articles SET name = 'renamed' WHERE id <= 3", "DELETE FROM movements WHERE id <= 20"),
     ("ALTER TABLE articles ADD COLUMN colour varchar(20) NOT NULL DEFAULT 'grey'",),
     ("ALTER TABLE articles ADD COLUMN checked_on date NULL",),
+    (
+        "ALTER TABLE articles ADD COLUMN origin enum('home', 'abroad') NOT NULL",
+        "ALTER TABLE articles ADD weight decimal(6, 2) NOT NULL, ADD fragile bool NOT NULL",
+        "ALTER TABLE articles ADD COLUMN seal varchar(9) NOT NULL",
+    ),
     ("UPDATE articles SET colour = 'red', checked_on = '2026-02-28' WHERE id = 5",),
     (
         "UPDATE movements SET id = 100000 WHERE id = 30",

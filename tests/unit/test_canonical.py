@@ -25,6 +25,7 @@ PARIS = timezone(timedelta(hours=2))
 EQUAL = [
     ("integer", 2**64 - 1, Decimal(18446744073709551615), ""),
     ("integer", 2155, 2155, ""),
+    ("integer", 1, True, ""),
     ("decimal", Decimal("12.50"), Decimal("12.5000"), ""),
     ("decimal", Decimal("0.12500000000000000000"), "0.125", ""),
     ("float", 0.1, 0.10000000149011612, ""),
@@ -188,6 +189,7 @@ def test_a_damaged_value_is_a_difference_and_no_error():
     ("kind", "held", "cut"),
     [
         ("integer", "decimal(20,0)", "double"),
+        ("integer", "boolean", "string"),
         ("decimal", "decimal(12,2)", "double"),
         ("timestamp", "timestamp_ntz", "bigint"),
         ("time", "bigint", "string"),

@@ -18,6 +18,7 @@ from lakehouse.plan.lease import Holder, Lease
 from lakehouse.spark.lease_table import LEASES, LeaseTable
 from lakehouse.spark.leases import Leases
 from lakehouse.spark.ledger import open_catalog
+from tests.support.lost_answers import losing_commits
 
 
 @pytest.fixture
@@ -158,3 +159,17 @@ def test_of_the_metadata_files_of_many_heartbeats_few_stay(leases, catalog):
         applied(leases)
     location = catalog.load_table(LEASES).metadata.location.removeprefix("file://")
     assert len(list(Path(location, "metadata").glob("*.metadata.json"))) <= 12
+
+
+def test_a_lease_whose_answer_is_lost_is_taken(leases: Leases, catalog) -> None:
+    before = leases.take("run")
+    leases.give_back(before, "run")
+
+    with losing_commits(catalog, 1):
+        token = leases.take("next")
+
+    assert token == before + 1
+    newest = leases.current()
+    assert newest
+    assert (newest.token, newest.run_id) == (token, "next")
+    leases.check(token)

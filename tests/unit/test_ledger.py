@@ -12,6 +12,7 @@ from lakehouse.spark import ledger
 from lakehouse.spark.appending import append
 from lakehouse.spark.control_rows import to_arrow
 from lakehouse.spark.ledger import Ledger
+from tests.support.lost_answers import losing_commits
 
 TOGETHER, ALONE = 12, 35
 
@@ -104,3 +105,13 @@ def test_the_newest_rows_are_found_in_files_of_any_order(tmp_path):
         writer.append(RUNS, part)
 
     assert [int(row.run_id) for row in writer.newest(RUNS, 7, source="a")] == [*range(93, 100)]
+
+
+def test_rows_whose_answer_is_lost_are_written_once(tmp_path):
+    mine = Ledger(Settings.from_environment({"LAKEHOUSE_HOME": str(tmp_path)}))
+    mine.append(RUNS, [run_row("a", 0)])
+
+    with losing_commits(mine.catalog, 1):
+        mine.append(RUNS, [run_row("a", 1)])
+
+    assert sorted(row.run_id for row in mine.runs("a")) == ["0", "1"]

@@ -36,7 +36,14 @@ def alter(clauses: str) -> str:
             AddedColumn("a", "TRUE", True, "1"),
         ),
         (alter("ADD a INT DEFAULT NULL"), AddedColumn("a")),
-        (alter("ADD a INT NOT NULL"), AddedColumn("a", required=True)),
+        (alter("ADD a INT NOT NULL"), AddedColumn("a", "", True, "0", True)),
+        (alter("ADD a VARCHAR(9) NOT NULL"), AddedColumn("a", "", True, "", True)),
+        (alter("ADD a ENUM('it''s', 'b') NOT NULL"), AddedColumn("a", "", True, "it's", True)),
+        (alter("ADD a SET('a', 'b') NOT NULL"), AddedColumn("a", "", True, "", True)),
+        (alter("ADD a BOOL NOT NULL"), AddedColumn("a", "", True, "0", True)),
+        (alter("ADD a DATETIME NOT NULL"), AddedColumn("a", required=True)),
+        (alter("ADD a VARBINARY(9) NOT NULL"), AddedColumn("a", required=True)),
+        (alter("ADD a JSON NOT NULL"), AddedColumn("a", required=True)),
         (
             alter("ADD a INT GENERATED ALWAYS AS (id * 2) STORED"),
             AddedColumn("a", "GENERATED ALWAYS AS (id * 2) STORED"),
@@ -59,6 +66,11 @@ def alter(clauses: str) -> str:
 )
 def test_an_added_column_has_the_default_of_its_statement(ddl, expected):
     assert added_columns(ddl, "mysql", "Orders") == (expected,)
+
+
+def test_oracle_gives_nothing_to_a_column_without_a_default():
+    ddl = "ALTER TABLE INV.ORDERS ADD (N NUMBER(4) NOT NULL)"
+    assert added_columns(ddl, "oracle", "ORDERS") == (AddedColumn("N", required=True),)
 
 
 def test_oracles_brackets_hold_added_columns():
@@ -146,6 +158,8 @@ ENUM = {"type": "string", "name": "io.debezium.data.Enum"}
         # The events' schema has a value's own spelling.
         ("DEFAULT 'NEW'", {**ENUM, "default": "new"}, "new"),
         ("DEFAULT b'1'", {"type": "boolean", "default": True}, True),
+        # What no statement says, whatever the default is later.
+        ("NOT NULL", {"type": "int32", "default": 7}, 0),
     ],
 )
 def test_a_statement_tells_what_older_rows_have(clause, field, expected):

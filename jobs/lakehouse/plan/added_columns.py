@@ -29,8 +29,8 @@ class AddedColumn:
 
     Attributes:
         default: As the statement writes it; empty where it has none, or NULL.
-        is_constant: Whether it is the same for every row.
-        constant: Its value, without quotes; None where the text does not tell it.
+        is_constant: Whether older rows all have the same.
+        constant: What they have, without quotes; None where the text does not tell it.
         required: Whether the column may not be NULL.
     """
 
@@ -73,13 +73,31 @@ def _added(column: exp.ColumnDef, dialect: str) -> AddedColumn:
         return AddedColumn(column.name, own, required=required)
     told = [kind.this for kind in kinds if isinstance(kind, exp.DefaultColumnConstraint)]
     if not told or isinstance(told[-1], exp.Null):
-        return AddedColumn(column.name, required=required)
+        implied = _implied(column, dialect) if required else None
+        return AddedColumn(column.name, "", implied is not None, implied, required)
     default = told[-1].unnest()
     is_constant = isinstance(default, _CONSTANTS) or _is_negative(default)
     # Bytes are written as text in a statement, and as Base64 in an event.
     is_bytes = column.kind is not None and column.kind.is_type("binary", "varbinary", "blob")
     constant = None if is_bytes else _constant(default)
     return AddedColumn(column.name, default.sql(dialect=dialect), is_constant, constant, required)
+
+
+def _implied(column: exp.ColumnDef, dialect: str) -> str | None:
+    """What older rows have in a column without a default that may not be NULL; None if unclear.
+
+    MySQL's documentation, "Data Type Default Values"
+    (https://dev.mysql.com/doc/refman/8.4/en/data-type-defaults.html); so do MariaDB and TiDB.
+    """
+    kind = column.kind
+    if dialect != "mysql" or kind is None:
+        return None
+    if kind.is_type(exp.DataType.Type.ENUM):
+        return str(kind.expressions[0].name)
+    if kind.is_type(exp.DataType.Type.SET, *exp.DataType.TEXT_TYPES):
+        return ""
+    is_number = kind.is_type(exp.DataType.Type.BOOLEAN, *exp.DataType.NUMERIC_TYPES)
+    return "0" if is_number else None
 
 
 def _own_value(column: exp.ColumnDef, dialect: str) -> str:

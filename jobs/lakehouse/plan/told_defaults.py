@@ -94,7 +94,8 @@ def _token(statement: AddedColumn, column: Column, *, sent: bool) -> str | None:
         column: As the events declare it.
         sent: Whether their schema has a default, in which enums and sets have their own spelling.
     """
-    if statement.constant is None or (sent and column.semantic.startswith(_SPELT)):
+    is_spelt = sent and bool(statement.default) and column.semantic.startswith(_SPELT)
+    if statement.constant is None or is_spelt:
         return None
     return as_sent(statement.constant, column)
 

@@ -6,11 +6,15 @@ time, some twenty times in an append: a third of the CPU that Python takes in a 
 
 from __future__ import annotations
 
+import uuid
+
 import pyarrow as pa
 from pyiceberg.exceptions import ValidationException
 from pyiceberg.table import Table, Transaction
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.update import TableUpdate
+
+from lakehouse.spark.commits import COMMIT_PROPERTY
 
 # A snapshot is forgotten when it is a minute old: another one is rarely due in the same append.
 _BEGINNINGS = 5
@@ -21,21 +25,33 @@ def append(table: Table, rows: pa.Table) -> None:
 
     PyIceberg tries again only while the table has the snapshot that the append began at, which
     another writer may commit on and forget. Nothing is committed then, and the append begins anew.
+    After any other error the table is read again: a commit whose answer was lost is there.
 
     Raises:
         CommitFailedException: Others were first each time.
         ValidationException: Others forgot the snapshot each time.
     """
     for left in reversed(range(_BEGINNINGS)):
+        marker = uuid.uuid4().hex
         try:
             with _Append(table) as transaction:
-                transaction.append(rows)
+                transaction.append(rows, {COMMIT_PROPERTY: marker})
         except ValidationException:
             if not left:
                 raise
             table.refresh()
+        except Exception:
+            if not _has(table.refresh(), marker):
+                raise
+            return
         else:
             return
+
+
+def _has(table: Table, marker: str) -> bool:
+    """Whether a commit is there."""
+    summaries = (each.summary for each in table.snapshots() if each.summary)
+    return any(each.additional_properties.get(COMMIT_PROPERTY) == marker for each in summaries)
 
 
 class _Append(Transaction):

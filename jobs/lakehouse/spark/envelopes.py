@@ -69,9 +69,9 @@ def parse(
         is_schema_change, database, schema_name, table_name, incarnation, renamed, collection,
         snapshot, log, position, running, unplaced, high, transaction, total_order, fingerprint,
         key_fields, key_tokens, is_large, has_placeholder, minus_zero, has_schema, payload,
-        source_ts_ms, gtid, source_transaction, source_lsn, alone_since_ms, moves`; `moves` says
-        of halves of key changes that they are, `alone_since_ms` when those arrived that no
-        transaction keeps together.
+        source_ts_ms, gtid, source_transaction, source_lsn, arrived_ms, alone, moves`; `moves` says
+        of halves of key changes that they are, `alone` of which no transaction keeps them
+        together.
     """
     roles = {topic: str(topic_role(source, topic) or TopicRole.DATA) for topic in topics}
     documents = messages.select(
@@ -239,10 +239,10 @@ def _is_half() -> Column:
 
 
 def _alone(placed: DataFrame, source: SourceConfig) -> DataFrame:
-    """With `alone_since_ms`; whole transactions keep the halves of their key changes together."""
+    """With `alone`; whole transactions keep the halves of their key changes together."""
     is_kept = source.transactions.consistent and source.kafka.transactions is not None
     is_alone = "is_half AND transaction IS NULL" if is_kept else "is_half"
-    return placed.selectExpr("*", f"if({is_alone}, unix_millis(timestamp), NULL) AS alone_since_ms")
+    return placed.selectExpr("*", f"{is_alone} AS alone", "unix_millis(timestamp) AS arrived_ms")
 
 
 def _lookup(key: Column, values: Mapping[str, str]) -> Column:

@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from lakehouse.plan.rebuilding import Difference
 from lakehouse.plan.tables import MAIN, TablePlan
-from lakehouse.spark import metadata, silver, tables
+from lakehouse.spark import branches, metadata, silver, tables
 from lakehouse.spark.comparing import contrast, row_hash
 from lakehouse.spark.removed import Removed
 from lakehouse.spark.rows import key_text
@@ -150,7 +150,7 @@ def _replace(work: Healing, side: _Side, after: DataFrame, differing: DataFrame)
 
 def _begin(work: Healing, side: _Side) -> None:
     work.check()
-    tables.create_branch(work.spark, side.table, work.branch)
+    branches.create_branch(work.spark, side.table, work.branch)
 
 
 def _joined(rows: DataFrame, name: str, keys: DataFrame, how: str) -> DataFrame:

@@ -5,7 +5,7 @@ so that no half of a key change is applied without the other one. They may stand
 partitions, of which one is landed further than the other. A cut between them would have the row
 nowhere or twice, and the create event may lack a large value that only the old key's row has.
 Where transactions are kept whole there is nothing to do here: these halves have no
-`alone_since_ms` (`envelopes.py`).
+`alone` (`envelopes.py`).
 """
 
 from __future__ import annotations
@@ -66,14 +66,14 @@ def together(
 
 def _halves(envelopes: DataFrame, since: Since) -> DataFrame:
     """Each half once, where it stands first; `is_fresh` ones are neither applied nor judged."""
-    is_half = f"{IS_DATA_EVENT} AND alone_since_ms IS NOT NULL"
+    is_half = f"{IS_DATA_EVENT} AND alone"
     kinds = ", ".join(map(literal, (CREATE, DELETE)))
     rows = envelopes.where(f"{is_half} AND op IN ({kinds})").selectExpr(
         "*", f"{CHANGE} AS change", f"NOT redelivered AND NOT ({since.left_behind}) AS is_fresh"
     )
     return rows.groupBy(*_HALF).agg(
         F.min("offset").alias("offset"),
-        F.min("alone_since_ms").alias("since"),
+        F.min("arrived_ms").alias("since"),
         F.min("position").alias("position"),
         F.bool_and("is_fresh").alias("is_fresh"),
     )

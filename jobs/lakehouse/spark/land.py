@@ -23,6 +23,7 @@ from lakehouse.errors import LandingRefused, MainMoved
 from lakehouse.plan.landing import LandingPlan
 from lakehouse.plan.offsets import LandedOffsets, landing_tasks
 from lakehouse.plan.tables import MAIN
+from lakehouse.spark.branches import create_branch, drop_branch, fast_forward
 from lakehouse.spark.bronze import (
     BATCH_ID_PROPERTY,
     OFFSETS_PROPERTY,
@@ -32,12 +33,7 @@ from lakehouse.spark.bronze import (
     PartitionCount,
 )
 from lakehouse.spark.session import tune
-from lakehouse.spark.tables import (
-    append_on_branch,
-    create_branch,
-    drop_branch,
-    fast_forward,
-)
+from lakehouse.spark.tables import append_on_branch
 
 MAX_TRIES = 10
 _LOG = structlog.get_logger()
@@ -116,12 +112,12 @@ def _land_once(spark: SparkSession, bronze: Bronze, landing: Landing, branch: st
     verify(plan, counts)
     landing.check(plan, counts)
     try:
-        return Landed(plan, counts, fast_forward(spark, bronze.table, branch))
-    except Exception:
-        # A lost answer looks like a failure, or like a race against oneself.
-        if staged is not None and bronze.holds(staged):
-            return Landed(plan, counts, staged)
-        raise
+        fast_forward(spark, bronze.table, branch)
+    except MainMoved:
+        # Where an answer was lost and others have landed since, it moved on from here.
+        if staged is None or not bronze.holds(staged):
+            raise
+    return Landed(plan, counts, staged)
 
 
 def verify(plan: LandingPlan, counts: tuple[PartitionCount, ...]) -> None:

@@ -59,13 +59,13 @@ class LeaseTable:
         if old in table.metadata.refs:
             updates += (RemoveSnapshotRefUpdate(**{"ref-name": old}),)
         guard = AssertRefSnapshotId(ref=fresh, **{"snapshot-id": None})
-        return self._commit(table, (guard,), updates)
+        return self._commit(table, (guard,), updates, lease)
 
     def wrote(self, lease: Lease) -> bool:
         """Note the newest lease anew; False when its token is not the newest or a commit came."""
         table = self._load()
         guard = AssertRefSnapshotId(ref=self._ref(lease.token), **{"snapshot-id": _head(table)})
-        return self._commit(table, (guard,), (self._note(lease),))
+        return self._commit(table, (guard,), (self._note(lease),), lease)
 
     def _note(self, lease: Lease) -> TableUpdate:
         return SetPropertiesUpdate(updates={self._property: lease.to_json()})
@@ -75,11 +75,17 @@ class LeaseTable:
         table: Table,
         requirements: tuple[TableRequirement, ...],
         updates: tuple[TableUpdate, ...],
+        lease: Lease,
     ) -> bool:
         try:
             done = self._catalog.commit_table(table, requirements, updates)
         except CommitFailedException:
             return False
+        except Exception:
+            # The answer may be lost, and the lease taken.
+            if self.current() != lease:
+                raise
+            return True
         _forget_metadata(table, done.metadata)
         return True
 

@@ -14,6 +14,8 @@ from pyspark.sql import Row, SparkSession
 from lakehouse.names import quote_ident
 from lakehouse.plan.catalog import CATALOG
 from lakehouse.plan.compacting import Layout
+from lakehouse.plan.tables import MAIN
+from lakehouse.spark.commits import FAILURES, settle
 from lakehouse.spark.sql import literal
 from lakehouse.spark.tables import full_name
 
@@ -45,14 +47,14 @@ def rewrite_data_files(
         arguments.append(f"branch => {literal(branch)}")
     if where:
         arguments.append(f"where => {literal(where)}")
-    return int(
-        _call(spark, "rewrite_data_files", table, arguments)[0]["rewritten_data_files_count"]
-    )
+    found = _rewrite(spark, "rewrite_data_files", table, arguments, branch or MAIN)
+    return int(found["rewritten_data_files_count"])
 
 
 def rewrite_manifests(spark: SparkSession, table: str) -> int:
     """Merge the lists of files; gives how many were replaced."""
-    return int(_call(spark, "rewrite_manifests", table, ())[0]["rewritten_manifests_count"])
+    found = _rewrite(spark, "rewrite_manifests", table, (), MAIN)
+    return int(found["rewritten_manifests_count"])
 
 
 def expire_snapshots(spark: SparkSession, table: str, snapshots: Iterable[int]) -> int:
@@ -84,6 +86,17 @@ def remove_orphan_files(spark: SparkSession, table: str, older_than: datetime) -
     """
     arguments = [f"older_than => {_timestamp(older_than)}", "stream_results => true"]
     return len(_call(spark, "remove_orphan_files", table, arguments))
+
+
+def _rewrite(
+    spark: SparkSession, procedure: str, table: str, arguments: Iterable[str], branch: str
+) -> Row:
+    """What the procedure tells; after an error the branch has nothing that cannot be read."""
+    try:
+        return _call(spark, procedure, table, arguments)[0]
+    except FAILURES:
+        settle(spark, full_name(table), branch)
+        raise
 
 
 def _call(spark: SparkSession, procedure: str, table: str, arguments: Iterable[str]) -> list[Row]:

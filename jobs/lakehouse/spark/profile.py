@@ -73,7 +73,7 @@ def profile(envelopes: DataFrame, applied_position: str = "") -> tuple[Group, ..
         F.sum(F.col("has_placeholder").cast("int")).alias("placeholders"),
         F.expr(f"count_if({suspect(applied_position)}) AS suspects"),
         F.expr("count_if(unplaced) AS unplaced"),
-        F.expr("count_if(alone_since_ms IS NOT NULL) AS halves"),
+        F.expr("count_if(alone) AS halves"),
         F.max(F.when(F.col("op") == TRUNCATE, F.col("position"))).alias("truncate"),
         F.expr(f"count_if({begins_or_ends(STARTS)}) AS snapshots_begun"),
         F.expr(f"count_if({begins_or_ends(ENDS)}) AS snapshots_ended"),

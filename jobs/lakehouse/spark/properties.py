@@ -13,7 +13,7 @@ from pyiceberg.catalog import Catalog
 from pyspark.sql import SparkSession
 
 from lakehouse.plan.tables import MAIN, TablePlan
-from lakehouse.spark import tables
+from lakehouse.spark import altering, tables
 from lakehouse.spark.metadata import load_metadata
 
 # The columns that identify a row, as a JSON list.
@@ -96,17 +96,17 @@ def remember_added(spark: SparkSession, silver: str, added_to: str, names: Itera
         names: The columns.
     """
     lower = sorted(name.lower() for name in names)
-    tables.set_properties(spark, silver, {_ADDED_PROPERTY: json.dumps({added_to: lower})})
+    altering.set_properties(spark, silver, {_ADDED_PROPERTY: json.dumps({added_to: lower})})
 
 
 def remember_soft(spark: SparkSession, silver: str) -> None:
     """Say of a table that deleted rows stay in it from now on; repeating it is harmless."""
-    tables.set_properties(spark, silver, {SOFT_PROPERTY: "true"})
+    altering.set_properties(spark, silver, {SOFT_PROPERTY: "true"})
 
 
 def remember_key(spark: SparkSession, silver: str, key: Sequence[str]) -> None:
     """Say by which columns the rows of a table are named from now on; repeating it is harmless."""
-    tables.set_properties(spark, silver, {KEY_PROPERTY: json.dumps(key)})
+    altering.set_properties(spark, silver, {KEY_PROPERTY: json.dumps(key)})
 
 
 def rename_columns(
@@ -134,15 +134,15 @@ def rename_columns(
     for number, (was, name) in enumerate(renames, 1):
         is_due = was.lower() in present and name.lower() not in present
         if number > done and is_due:
-            tables.rename_column(spark, silver, was, name)
+            altering.rename_column(spark, silver, was, name)
             present = present - {was.lower()} | {name.lower()}
             # Names may swap: a rename that is done looks as if it were due again.
             if len(renames) > 1:
                 step = {_RENAMING_PROPERTY: f"{number} {position}"}
-                tables.set_properties(spark, silver, step)
+                altering.set_properties(spark, silver, step)
         key = tuple(name if column.lower() == was.lower() else column for column in key)
     properties = {KEY_PROPERTY: json.dumps(key), RENAMED_PROPERTY: position}
-    tables.set_properties(spark, silver, properties)
+    altering.set_properties(spark, silver, properties)
 
 
 def _done(catalog: Catalog, silver: str, position: str) -> int:

@@ -117,7 +117,8 @@ def judge(rows: DataFrame, source: SourceConfig, connector: Connector) -> DataFr
         "s.gtid AS gtid",
         "s.txId AS source_transaction",
         "s.lsn AS source_lsn",
-        "alone_since_ms",
+        "arrived_ms",
+        "alone",
         "coalesce(is_half, false) AS moves",
     )
 

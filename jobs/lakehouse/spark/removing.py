@@ -18,7 +18,7 @@ from lakehouse.envelope import DELETE
 from lakehouse.names import quote_ident
 from lakehouse.plan.reconciling.repair import Removal
 from lakehouse.plan.tables import STATE_ENDING
-from lakehouse.spark import silver, tables
+from lakehouse.spark import branches, silver, tables
 from lakehouse.spark.epochs import epoch_of
 from lakehouse.spark.reconciling import PLACE, compared_columns, row_values
 from lakehouse.spark.rows import values_text
@@ -130,12 +130,12 @@ def remove_rows(work: Removing, *, soft: bool) -> tuple[int, int]:
     if not keys:
         return 0, 0
     work.check()
-    tables.create_branch(spark, work.silver, work.branch)
+    branches.create_branch(spark, work.silver, work.branch)
     branch = Branch(spark, work.silver, work.key, work.branch, work.summary)
     if soft:
         branch.mark_deleted(marks.select("key"))
     else:
-        tables.create_branch(spark, state, work.branch)
+        branches.create_branch(spark, state, work.branch)
         branch.take_out(marks)
     return keys, branch.live_rows()
 

@@ -12,7 +12,7 @@ from pyiceberg.catalog import Catalog
 from pyiceberg.table.metadata import TableMetadata
 from pyspark.sql import SparkSession
 
-from lakehouse.spark import tables
+from lakehouse.spark import branches, tables
 from lakehouse.spark.metadata import CUT_PROPERTY, load_metadata, own_properties
 
 
@@ -35,7 +35,7 @@ def under_new_names(
     made = _made(metadata, snapshot, cut_id)
     if made is None:
         branch = f"staging_names_{cut_id}"
-        tables.create_branch(spark, table, branch, at=snapshot)
+        branches.create_branch(spark, table, branch, at=snapshot)
         tables.append_nothing(spark, table, branch, own_properties(staged) | {CUT_PROPERTY: cut_id})
         made = _made(load_metadata(catalog, table), snapshot, cut_id)
     return snapshot if made is None else made

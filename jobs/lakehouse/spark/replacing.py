@@ -7,7 +7,6 @@ rows; later `main` at the other snapshot, whatever their histories, in one commi
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from py4j.protocol import Py4JJavaError
 from pyiceberg.catalog import Catalog
@@ -16,7 +15,9 @@ from pyspark.sql import SparkSession
 from lakehouse.errors import MainMoved
 from lakehouse.plan.tables import MAIN
 from lakehouse.spark import metadata
-from lakehouse.spark.tables import create_branch, delete_on_branch, full_name, is_lost_race
+from lakehouse.spark.branches import create_branch, is_lost_race
+from lakehouse.spark.commits import load, ref_of
+from lakehouse.spark.tables import delete_on_branch, full_name
 
 
 def replace_main(spark: SparkSession, table: str, expected: int, snapshot_id: int) -> None:
@@ -28,8 +29,7 @@ def replace_main(spark: SparkSession, table: str, expected: int, snapshot_id: in
     Raises:
         MainMoved: It has another head, or another commit came first.
     """
-    java: Any = spark._jvm.org.apache.iceberg.spark.Spark3Util  # type: ignore[union-attr] # noqa: SLF001
-    loaded = java.loadIcebergTable(spark._jsparkSession, full_name(table))  # noqa: SLF001
+    loaded = load(spark, full_name(table))
     change = loaded.manageSnapshots()
     head = loaded.currentSnapshot()
     found = None if head is None else int(head.snapshotId())
@@ -38,6 +38,8 @@ def replace_main(spark: SparkSession, table: str, expected: int, snapshot_id: in
     try:
         change.replaceBranch(MAIN, snapshot_id).commit()
     except Py4JJavaError as failure:
+        if ref_of(spark, full_name(table), MAIN) == snapshot_id:
+            return
         if is_lost_race(str(failure)):
             raise MainMoved(_other_head(table, expected, None)) from failure
         raise

@@ -15,7 +15,7 @@ from pyspark.sql import types as T
 from lakehouse.envelope import DELETE
 from lakehouse.names import quote_ident
 from lakehouse.plan.tables import TablePlan
-from lakehouse.spark import tables
+from lakehouse.spark import altering, tables
 from lakehouse.spark.properties import of_new_table, remember_added
 from lakehouse.spark.rows import row_key
 from lakehouse.spark.sql import literal
@@ -128,10 +128,10 @@ def make_fit(spark: SparkSession, plan: TablePlan, table: str, last: T.StructFie
     present = {name.lower(): kind for name, kind in stored.items()}
     missing = [column for column in plan.schema.add if column.name.lower() not in present]
     if missing:
-        tables.add_columns(spark, table, [_field(c.name, c.type.spark, c.doc) for c in missing])
+        altering.add_columns(spark, table, [_field(c.name, c.type.spark, c.doc) for c in missing])
     for name, kind in plan.schema.widen:
         if present.get(name.lower()) != kind:
-            tables.widen_column(spark, table, name, kind)
+            altering.widen_column(spark, table, name, kind)
 
 
 def _schema(plan: TablePlan, last: T.StructField) -> T.StructType:

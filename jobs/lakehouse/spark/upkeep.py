@@ -30,7 +30,7 @@ from lakehouse.plan.keeping import (
     old_tags,
 )
 from lakehouse.plan.tables import MAIN
-from lakehouse.spark import procedures, tables
+from lakehouse.spark import branches, procedures, tables
 from lakehouse.spark.leases import Upkeep
 from lakehouse.spark.metadata import load_metadata, progress_of_main
 
@@ -104,9 +104,9 @@ def drop_leftovers(spark: SparkSession, catalog: Catalog, table: str, kept: Kept
     """Drop the branches of dead runs, and the tags that are no longer kept."""
     history = _history(catalog, table)
     for branch in dead_branches(history, kept.cuts, kept.work, kept.now):
-        tables.drop_branch(spark, table, branch)
+        branches.drop_branch(spark, table, branch)
     for tag in old_tags(history, kept.cuts, kept.undo, kept.now):
-        tables.drop_tag(spark, table, tag)
+        branches.drop_tag(spark, table, tag)
 
 
 def compact_silver(
@@ -130,13 +130,13 @@ def compact_silver(
     if waiting := living_branches(history_of(metadata)):
         return f"not compacted: {waiting[0]} may be published"
     branch = f"{MAINTENANCE}{hold.token}"
-    tables.create_branch(spark, table, branch)
+    branches.create_branch(spark, table, branch)
     if procedures.rewrite_data_files(spark, table, layout, branch=branch):
         if progress := progress_of_main(metadata):
             tables.append_nothing(spark, table, branch, progress)
         hold.check()
-        tables.fast_forward(spark, table, branch)
-    tables.drop_branch(spark, table, branch)
+        branches.fast_forward(spark, table, branch)
+    branches.drop_branch(spark, table, branch)
     return ""
 
 
@@ -157,7 +157,7 @@ def expire(
     """
     history = _history(catalog, table)
     for tag, snapshot in missing_tags(history, kept.cuts).items():
-        tables.create_tag(spark, table, tag, snapshot)
+        branches.create_tag(spark, table, tag, snapshot)
     old = expired(history, kept.cuts, anchors, kept.now)
     return procedures.expire_snapshots(spark, table, old) if old else 0
 

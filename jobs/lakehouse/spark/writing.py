@@ -16,7 +16,7 @@ from lakehouse.envelope import DELETE, UPDATE
 from lakehouse.names import quote_ident
 from lakehouse.plan.tables import TablePlan
 from lakehouse.plan.types import Column
-from lakehouse.spark import metadata, silver, tables
+from lakehouse.spark import branches, metadata, silver, tables
 from lakehouse.spark.epochs import epoch_of
 from lakehouse.spark.rows import row_key
 from lakehouse.spark.sql import literal
@@ -64,7 +64,7 @@ class Work:
         """Begin to write one of the plan's tables on the branch; a rebuild has begun it."""
         is_begun = self.plan.base == self.branch
         if not (is_begun and self.branch in metadata.refs(self.catalog, table)):
-            tables.create_branch(self.spark, table, self.branch)
+            branches.create_branch(self.spark, table, self.branch)
 
 
 def write_silver(

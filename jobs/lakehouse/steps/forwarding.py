@@ -17,7 +17,7 @@ from lakehouse.plan.handover import renames_of, replaced_of
 from lakehouse.plan.rebuilding import REBUILDING, UNDO
 from lakehouse.plan.records import CUTS, CutRow
 from lakehouse.plan.tables import ENDINGS, HISTORY_ENDING
-from lakehouse.spark import metadata, tables
+from lakehouse.spark import altering, branches, metadata, tables
 from lakehouse.spark.properties import rename_columns
 from lakehouse.spark.renamed import under_new_names
 from lakehouse.spark.replacing import replace_main
@@ -71,7 +71,7 @@ def _move_tables(context: StepContext, cut: CutRow, check: Callable[[], None]) -
             if tables.exists(context.spark, was + ending) and not tables.exists(
                 context.spark, name + ending
             ):
-                tables.rename_table(context.spark, was + ending, name + ending)
+                altering.rename_table(context.spark, was + ending, name + ending)
 
 
 def _rename_columns(context: StepContext, cut: CutRow, check: Callable[[], None]) -> None:
@@ -87,7 +87,7 @@ def _rename_columns(context: StepContext, cut: CutRow, check: Callable[[], None]
                     renaming.columns,
                     renaming.position,
                 )
-                tables.drop_columns(context.spark, table, renaming.dropped)
+                altering.drop_columns(context.spark, table, renaming.dropped)
 
 
 def _under_new_names(
@@ -121,11 +121,11 @@ def _tag_replaced(context: StepContext, cut: CutRow, table: str) -> None:
     old = replaced_of(cut).get(table)
     if old is not None:
         # Without Iceberg's own retention, which counts from when the old snapshot was made.
-        tables.create_tag(context.spark, table, f"{UNDO}{cut.cut_id}", old)
+        branches.create_tag(context.spark, table, f"{UNDO}{cut.cut_id}", old)
 
 
 def _tag(context: StepContext, cut: CutRow, table: str) -> None:
-    tables.create_tag(context.spark, table, f"cut_{cut.cut_id}", cut.tables[table])
+    branches.create_tag(context.spark, table, f"cut_{cut.cut_id}", cut.tables[table])
 
 
 def _forward(context: StepContext, cut: CutRow, table: str, check: Callable[[], None]) -> None:
@@ -144,16 +144,16 @@ def _forward(context: StepContext, cut: CutRow, table: str, check: Callable[[], 
     done = (STAGING, REBUILDING) if cut.replaced else (STAGING,)
     for ref in metadata.refs(context.ledger.catalog, table):
         if ref.startswith(done):
-            tables.drop_branch(context.spark, table, ref)
+            branches.drop_branch(context.spark, table, ref)
 
 
 def _fast_forward(context: StepContext, cut: CutRow, table: str) -> None:
     try:
-        tables.fast_forward(context.spark, table, f"cut_{cut.cut_id}")
+        branches.fast_forward(context.spark, table, f"cut_{cut.cut_id}")
     except MainMoved:
         if not metadata.is_only_rewritten(context.ledger.catalog, table, cut.tables[table]):
             raise
-        tables.set_main(context.spark, table, cut.tables[table])
+        branches.set_main(context.spark, table, cut.tables[table])
 
 
 def _each(names: list[str], act: Callable[[str], None]) -> None:

@@ -23,7 +23,7 @@ from lakehouse.plan.compacting import Figures, Maintained
 from lakehouse.plan.keeping import Cuts, cuts_of
 from lakehouse.plan.records import CONTROL_TABLES, ControlTable
 from lakehouse.plan.tables import MAIN
-from lakehouse.spark import procedures, tables, upkeep
+from lakehouse.spark import altering, procedures, upkeep
 from lakehouse.spark.bronze import Bronze
 from lakehouse.spark.lease_table import LEASES
 from lakehouse.spark.leases import Leases
@@ -157,7 +157,7 @@ def _shared_leftovers(this: _Round, table: str) -> _Done:
     text = metadata.properties.get(_SOUGHT_PROPERTY) if metadata else None
     if text is not None and this.now - datetime.fromisoformat(text) < _SEEK_EVERY:
         return _Done()
-    tables.set_properties(this.context.spark, table, {_SOUGHT_PROPERTY: this.now.isoformat()})
+    altering.set_properties(this.context.spark, table, {_SOUGHT_PROPERTY: this.now.isoformat()})
     return _Done(upkeep.remove_orphans(this.context.spark, table))
 
 

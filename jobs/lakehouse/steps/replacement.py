@@ -17,7 +17,7 @@ from lakehouse.plan.rebuilding import Difference
 from lakehouse.plan.records import CutRow
 from lakehouse.plan.replay import Fate, fate
 from lakehouse.plan.tables import ENDINGS, Place
-from lakehouse.spark import metadata, tables
+from lakehouse.spark import branches, metadata
 from lakehouse.spark.leases import Leases
 from lakehouse.spark.replay import at_places, load_messages
 from lakehouse.steps.context import Json, StepContext
@@ -123,4 +123,4 @@ def drop_branches(context: StepContext, silver: Iterable[str]) -> None:
     branch, catalog = branch_of(context), context.ledger.catalog
     for name in (table + ending for table in silver for ending in ENDINGS):
         if branch in metadata.refs(catalog, name):
-            tables.drop_branch(context.spark, name, branch)
+            branches.drop_branch(context.spark, name, branch)

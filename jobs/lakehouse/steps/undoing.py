@@ -15,7 +15,7 @@ from lakehouse.plan.handover import StagedCut, StagedTable, held_of, replaced_of
 from lakehouse.plan.rebuilding import Choice, rebuild_to_undo
 from lakehouse.plan.records import QUARANTINE, CutRow
 from lakehouse.plan.replay import put_back
-from lakehouse.spark import metadata, silver, tables
+from lakehouse.spark import branches, metadata, silver, tables
 from lakehouse.spark.replacing import begin_empty
 from lakehouse.steps.context import StepContext
 from lakehouse.steps.remaking import Built, branch_of
@@ -91,7 +91,7 @@ def _begun(context: StepContext, table: StagedTable, cut: CutRow, branch: str) -
     old, cut_id = replaced_of(cut), cut.cut_id
     for name in table.own_tables:
         if name in old:
-            tables.create_branch(spark, name, branch, at=old[name])
+            branches.create_branch(spark, name, branch, at=old[name])
         else:
             begin_empty(spark, catalog, name, branch, {metadata.CUT_PROPERTY: cut_id})
     heads = {name: metadata.refs(catalog, name).get(branch) for name in table.own_tables}

@@ -2,7 +2,8 @@
 
 kind        PostgreSQL          MySQL             silver            form
 integer     int2 int4 int8      tinyint … bigint  int, long,        int
-                                year              decimal(20,0)
+                                year              decimal(20,0),
+                                                  boolean
 decimal     numeric             decimal           decimal, string   Decimal without exponent
 float       float4              float             float             nearest 32 bit float
 double      float8              double            double            float
@@ -91,7 +92,8 @@ def _microseconds(count: int, doc: str) -> int:
 
 
 def _integer(value: object) -> Canonical:
-    return value if type(value) is int else int(Decimal(str(value)))
+    # A tinyint(1) that a statement declares as `bool` is one in silver.
+    return int(value) if isinstance(value, int) else int(Decimal(str(value)))
 
 
 def _decimal(value: object) -> Canonical:

@@ -84,7 +84,8 @@ _INTEGERS = r"tinyint|smallint|int|bigint|decimal\(\d+,0\)"
 _DECIMALS = r"decimal\(\d+,\d+\)|string"
 # The types of silver whose values are those of the kind, nothing cut off and nothing rounded.
 _HELD_AS: Mapping[str, str] = {
-    "integer": _INTEGERS,
+    # Whatever a column that a statement declares as `bool` has besides 0 and 1 is a difference.
+    "integer": f"{_INTEGERS}|boolean",
     "binlog_year": _INTEGERS,
     "decimal": _DECIMALS,
     "money": _DECIMALS,
