@@ -124,6 +124,46 @@ def test_a_transaction_that_lost_its_end_is_applied_once_a_later_one_has_landed(
     assert "END was lost" in str(outcomes["apply"].detail["findings"])
 
 
+def test_an_event_behind_those_that_a_published_end_counts_holds_nothing_back(runs: Runs):
+    connector = Postgres(runs.source.name)
+    connector.transact((ORDERS, "c", None, row(1, "a")))
+    runs.run(connector)
+
+    sent = next(m for m in connector.messages if str(m["topic"]).endswith(".orders"))
+    value = json.loads(str(sent["value"]))
+    value["payload"]["source"]["lsn"] += 5
+    value["payload"]["source"]["sequence"] = json.dumps([None, str(connector.lsn + 5)])
+    value["payload"]["after"]["name"] = "late"
+    connector.send_raw(str(sent["topic"]), str(sent["key"]), json.dumps(value))
+    connector.transact((ITEMS, "c", None, row(2, "b")))
+    outcomes = runs.run(connector)
+
+    assert laws_hold(outcomes["apply"])
+    assert "0 messages wait" in outcomes["apply"].message
+    assert "behind those that its END counts" in str(outcomes["apply"].detail["findings"])
+    assert runs.rows("orders", "id", "name") == [(1, "late")]
+    assert runs.rows("items", "id", "name") == [(2, "b")]
+
+
+def test_an_event_whose_begin_never_comes_waits_no_longer_than_the_timeout(runs: Runs):
+    connector = Postgres(runs.source.name)
+    connector.transact((ITEMS, "c", None, row(1, "a")))
+    connector.transact((ORDERS, "c", None, row(1, "a")), end=False)
+    begin = next(m for m in reversed(connector.messages) if "BEGIN" in str(m["value"]))
+    connector.messages.remove(begin)
+    assert laws_hold(runs.run(connector)["apply"])
+    assert runs.rows("items", "id", "name") == [(1, "a")]
+
+    connector.clock_ms += 1 + int(runs.source.transactions.timeout.total_seconds() * 1000)
+    connector.send_raw(f"__debezium-heartbeat.{runs.source.name}", "{}", '{"ts_ms":1}')
+    outcomes = runs.run(connector)
+
+    assert laws_hold(outcomes["apply"])
+    assert "0 messages wait" in outcomes["apply"].message
+    assert "after the timeout" in str(outcomes["apply"].detail["findings"])
+    assert runs.rows("orders", "id", "name") == [(1, "a")]
+
+
 def test_a_later_event_of_another_topic_partition_does_not_end_the_wait(runs: Runs):
     numbers = range(1, 5)
     connector = Postgres(runs.source.name, partitions=2)

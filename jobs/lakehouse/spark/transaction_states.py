@@ -16,11 +16,12 @@ from lakehouse.spark.sql import literal
 
 _LOST_END = "END was lost"
 _FEWER = "fewer events landed than END counts, and later ones did"
-_OVERDUE = "not whole after the timeout"
+OVERDUE = "not whole after the timeout"
+SURPLUS = "events came behind those that its END counts"
 # Metric of the suite `transactions` → what the state of a transaction is then.
 CONDITIONS = {
     "open_transactions": "NOT whole",
-    "overdue_transactions": f"odd = {literal(_OVERDUE)}",
+    "overdue_transactions": f"odd = {literal(OVERDUE)}",
     "lost_ends": f"odd = {literal(_LOST_END)}",
     "short_transactions": f"odd = {literal(_FEWER)}",
     "surplus_transactions": "surplus",
@@ -55,7 +56,7 @@ def judge_transactions(
     odd = (
         F.when(~ended & (F.col("order") < F.col("newest")), _LOST_END)
         .when(F.col("overtaken"), _FEWER)
-        .when((~ended | is_short) & (F.col("began_ms") < deadline_ms), _OVERDUE)
+        .when((~ended | is_short) & (F.col("began_ms") < deadline_ms), OVERDUE)
     )
     return known.join(differences, "transaction", "left").select(
         "transaction",

@@ -22,6 +22,7 @@ from lakehouse.spark.marks import begun, bounds, expected_events, ingested, load
 from lakehouse.spark.positions import SEPARATOR
 from lakehouse.spark.sql import any_of, in_partition, literal
 from lakehouse.spark.transaction_states import CONDITIONS, judge_transactions, summarise
+from lakehouse.spark.unmarked import settled
 
 _FINDINGS_SHOWN = 20
 _COPY = (
@@ -102,9 +103,17 @@ def cut_transactions(
         states = judge(_events(envelopes).unionByName(doubts.events), doubts)
         states = states.localCheckpoint(eager=False)
         summary = summarise(states)
-    ends, first = _closed_ends(unjudged, fresh, states, summary["first"], connector.commit_fields)
-    if first is not None and source.kafka.transactions is not None:
-        ends[(source.kafka.transactions, 0)] = int(first)
+    closed = partial(_closed_ends, unjudged, fresh, commit_fields=connector.commit_fields)
+    ends, first, is_unmarked = closed(states, summary["first"])
+    topic = source.kafka.transactions
+    if is_unmarked and topic is not None:
+        deadline = around.stream_time_ms - patience_ms(source)
+        more = settled(fresh, states, around.earlier(), topic, deadline)
+        states = states.unionByName(more).localCheckpoint(eager=False)
+        summary = summarise(states)
+        ends, first, _ = closed(states, summary["first"])
+    if first is not None and topic is not None:
+        ends[(topic, 0)] = int(first)
     odd = states.where("whole and odd is not null").limit(_FINDINGS_SHOWN)
     found = odd.collect() if summary["odd"] else ()
     return TransactionCut(
@@ -140,27 +149,30 @@ def _events(envelopes: DataFrame) -> DataFrame:
 
 def _closed_ends(
     envelopes: DataFrame, fresh: DataFrame, states: DataFrame, first: int | None, commit_fields: int
-) -> tuple[dict[tuple[str, int], int], int | None]:
+) -> tuple[dict[tuple[str, int], int], int | None, bool]:
     """First offset in each topic partition of what waits, and the first transaction that does.
 
+    The third value is whether an event waits for the BEGIN of its transaction.
     A topic partition may have an event of a whole transaction, for the first time, behind one that
     waits: after a restart, or behind what an incremental snapshot read. Then it waits, too.
     """
     placed = fresh.join(states.select("transaction", "order"), "transaction", "left")
-    ends, split = _ends(envelopes, placed, first, commit_fields)
+    ends, split, is_unmarked = _ends(envelopes, placed, first, commit_fields)
     if split is not None:
         placed = placed.selectExpr("*", _COPY).where("copy = 1").localCheckpoint(eager=False)
-        ends, split = _ends(envelopes, placed, first, commit_fields)
+        ends, split, _ = _ends(envelopes, placed, first, commit_fields)
     while split is not None:
         first = split
-        ends, split = _ends(envelopes, placed, first, commit_fields)
-    return ends, first
+        ends, split, _ = _ends(envelopes, placed, first, commit_fields)
+    return ends, first, is_unmarked
 
 
 def _ends(
     envelopes: DataFrame, placed: DataFrame, first: int | None, commit_fields: int
-) -> tuple[dict[tuple[str, int], int], int | None]:
+) -> tuple[dict[tuple[str, int], int], int | None, bool]:
     """First offset in each topic partition of what waits, and the first transaction that it splits.
+
+    The third value is whether an event waits for the BEGIN of its transaction.
 
     Events of a transaction wait that is not whole, or behind one, and read events of an
     incremental snapshot that have seen such a transaction.
@@ -172,12 +184,14 @@ def _ends(
             F.expr(f"min(if({waits}, offset, NULL)) AS end"),
             F.expr(f"min(if({waits}, coalesce(position, ''), NULL)) AS position"),
             F.expr(f"max(if({waits}, NULL, offset)) AS last"),
+            F.expr("count_if(order IS NULL) AS unmarked"),
         )
         .collect()
     )
     ends = {(r["topic"], r["partition"]): int(r["end"]) for r in rows if r["end"] is not None}
     if not ends:
-        return ends, None
+        return ends, None, False
+    is_unmarked = any(row["unmarked"] for row in rows)
     lowest = min(row["position"] for row in rows if row["position"] is not None)
     commit = SEPARATOR.join(lowest.split(SEPARATOR)[:commit_fields])
     reads = envelopes.where(f"{_IS_READ} AND position >= {literal(commit)}")
@@ -191,6 +205,6 @@ def _ends(
         and (row["last"] or -1) >= ends[place]
     )
     if behind == "false":
-        return ends, None
+        return ends, None, is_unmarked
     split = placed.where(f"NOT {waits} AND ({behind})").agg(F.min("order")).collect()
-    return ends, split[0][0]
+    return ends, split[0][0], is_unmarked

@@ -96,7 +96,6 @@ def _sentence(
     laws: Mapping[tuple[str, int], Law],
 ) -> str:
     applied = sum(law.applied for law in laws.values())
-    waiting = sum(law.pending_after for law in laws.values())
     changed = sum(table.changed for table in staged.values())
     held = sum(bool(plan.hold) for plan in plans)
     keys = sum(held_keys(work, staged).values())
@@ -105,5 +104,15 @@ def _sentence(
     tail += f"; conservation fails for {', '.join(broken)}" if broken else ""
     return (
         f"{applied} events applied, {changed} of {len(plans)} tables changed, {held} held, "
-        f"{waiting} messages wait{tail}"
+        f"{_waiting(laws)}{tail}"
     )
+
+
+def _waiting(laws: Mapping[tuple[str, int], Law]) -> str:
+    reasons = {
+        "for the rest of a transaction": sum(law.open_transaction for law in laws.values()),
+        "for a table that is held": sum(law.held_table for law in laws.values()),
+    }
+    told = ", ".join(f"{count} {reason}" for reason, count in reasons.items() if count)
+    waiting = sum(law.pending_after for law in laws.values())
+    return f"{waiting} messages wait" + (f" ({told})" if told else "")
