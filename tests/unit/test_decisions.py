@@ -95,7 +95,7 @@ def mapped(
 
 def test_a_held_table_says_which_column_may_have_been_renamed():
     assert held(FIRST, version(2, ID, column("amount", "int")))[1].reason.endswith(
-        "column 'qty' may have become 'amount': if so, approve it with --rename qty=amount"
+        "column 'qty' may have become 'amount': if so, add `--rename qty=amount`"
     )
 
 

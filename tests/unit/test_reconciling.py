@@ -311,7 +311,7 @@ FOUND = (Difference(b"", "id=1", Fault.MISSING, values=(1,)),)
 )
 def test_the_worst_of_a_table_is_its_state(table, state, code):
     assert (table.state, table.exit_code) == (state, code)
-    whole = Outcome("shop", "00000001", "0/300", (outcome(), table))
+    whole = Outcome("shop", "00000001", "00000001", "0/300", (outcome(), table))
     assert whole.exit_code == code
     [_, row] = result_rows(whole, "run", NOW, NOW)
     assert row.success == (code == 0)
@@ -319,7 +319,7 @@ def test_the_worst_of_a_table_is_its_state(table, state, code):
 
 
 def test_a_difference_is_a_finding_of_the_report_with_its_key():
-    whole = Outcome("shop", "00000001", "0/300", (outcome(found=FOUND),))
+    whole = Outcome("shop", "00000001", "00000001", "0/300", (outcome(found=FOUND),))
     [finding] = recorded_findings(result_rows(whole, "run", NOW, NOW))
     assert (finding.suite, finding.severity, finding.success) == ("reconcile", "critical", False)
     assert [sample.key for sample in finding.samples] == ["id=1: missing"]
@@ -328,7 +328,7 @@ def test_a_difference_is_a_finding_of_the_report_with_its_key():
 
 
 def test_nothing_compared_is_not_equal():
-    assert Outcome("shop", "1", "0/0", ()).exit_code == 1
+    assert Outcome("shop", "1", "1", "0/0", ()).exit_code == 1
 
 
 def difference(fault, *values, places=()):

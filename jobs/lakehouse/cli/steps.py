@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 import uuid
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -87,6 +88,10 @@ def loaded(context: typer.Context) -> tuple[Settings, SourceConfig]:
     return settings, load_source(str(context.obj), settings)
 
 
+# What a shell gives of a command that SIGINT has ended.
+_INTERRUPTED = 130
+
+
 def register(app: typer.Typer) -> None:
     """Add the commands to the application."""
     for step, summary in _SUMMARIES.items():
@@ -105,11 +110,16 @@ def submit(step: Step | None, source: SourceConfig, settings: Settings, run: Run
         run: The run's arguments.
 
     Returns:
-        The application's exit code.
+        The application's exit code; 130 where a person ended it.
     """
     environment = {**os.environ, **spark_environment(settings.home)}
     command = ["spark-submit", str(application(step)), *arguments(source, run)]
-    return subprocess.run(command, env=environment, check=False).returncode
+    try:
+        return subprocess.run(command, env=environment, check=False).returncode
+    except KeyboardInterrupt:
+        again = f"lakehouse run --source {source.name}"
+        print(f"interrupted: what is published stays; `{again}` goes on", file=sys.stderr)
+        return _INTERRUPTED
 
 
 def new_run_id(kind: str = "manual__") -> str:

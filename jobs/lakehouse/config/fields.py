@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer
 
@@ -47,6 +47,8 @@ ChangeKind = Literal[
     "comment",
     "constraint",
 ]
+
+CHANGE_KINDS: tuple[str, ...] = get_args(ChangeKind)
 
 # What happens to a schema change; the names are those of Flink CDC's `schema.change.behavior`.
 SchemaMode = Literal["evolve", "try_evolve", "lenient", "ignore", "fail"]

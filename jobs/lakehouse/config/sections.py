@@ -10,6 +10,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, JsonValue, model_validator
 
 from lakehouse.config.fields import (
+    CHANGE_KINDS,
     ChangeKind,
     ColumnType,
     Cron,
@@ -25,6 +26,7 @@ from lakehouse.config.fields import (
 from lakehouse.config.rules import OwnRule
 from lakehouse.names import RESERVED_ENDINGS
 
+_KINDS = f"a list of some of {', '.join(CHANGE_KINDS)}"
 SilverName = Annotated[
     str,
     Field(
@@ -106,9 +108,7 @@ class SchemaChangesConfig(Section):
         SchemaMode,
         Field(description="one of evolve, try_evolve, lenient, ignore, fail"),
     ] = "evolve"
-    require_approval: Annotated[
-        tuple[ChangeKind, ...], Field(description="a list of change kinds")
-    ] = ()
+    require_approval: Annotated[tuple[ChangeKind, ...], Field(description=_KINDS)] = ()
     resnapshot: Flag = False
     drop_column: Annotated[Literal["keep", "drop"], Field(description='"keep" or "drop"')] = "keep"
 
@@ -218,7 +218,8 @@ class TableSchemaChangesConfig(Section):
         Field(description="one of evolve, try_evolve, lenient, ignore, fail"),
     ] = None
     require_approval: Annotated[
-        tuple[ChangeKind, ...] | None, Field(description="a list of change kinds")
+        tuple[ChangeKind, ...] | None,
+        Field(description=_KINDS),
     ] = None
 
     def over(self, shared: SchemaChangesConfig) -> SchemaChangesConfig:

@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from lakehouse.config import ChangeKind, SchemaMode
-from lakehouse.plan.declared_types import meaning
+from lakehouse.plan.declared_types import DECLARED, meaning
 from lakehouse.plan.types import Column, Kind, ValueType
 
 _DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
@@ -165,11 +165,21 @@ def plan_schema(
                 else:
                     widen[key] = (column.name, wanted)
             elif not (keeps_types and keeps(types[key], wanted)):
-                return SchemaPlan(
-                    hold=f"column {column.name!r} changed from {types[key]} to {wanted}, "
-                    "which no promotion covers"
-                )
+                return SchemaPlan(hold=_misfit(column, types[key]))
     return SchemaPlan(tuple(add.values()), tuple(widen.values()))
+
+
+def _misfit(column: Column, stored: str) -> str:
+    if column.doc.startswith(DECLARED):
+        return (
+            f"column {column.name!r} is declared as what silver has as {column.type.spark}, but "
+            f"the table has it as {stored} already, and no promotion covers that: take the "
+            "declaration back (a type counts from the table's first run on)"
+        )
+    return (
+        f"column {column.name!r} changed from {stored} to {column.type.spark}, "
+        "which no promotion covers"
+    )
 
 
 def _case_twins(columns: Sequence[Column]) -> list[str]:

@@ -106,7 +106,7 @@ def _decide(
 def may_be(pair: tuple[str, str]) -> str:
     """What a person may say of columns that went and came."""
     was, name = pair
-    return f"column {was!r} may have become {name!r}: if so, approve it with --rename {was}={name}"
+    return f"column {was!r} may have become {name!r}: if so, add `--rename {was}={name}`"
 
 
 def judge_kinds(

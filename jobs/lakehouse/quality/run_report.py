@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from lakehouse.names import TableIdentity
 from lakehouse.plan.handover import StagedCut
@@ -46,6 +46,13 @@ def _changed_nothing(row: RunRow) -> bool:
         return False
     detail = json.loads(row.detail)
     return "backfill" in detail and "branch" not in detail
+
+
+# The law's terms in its order, then what is pending by reason.
+_LAW = (
+    *("landed", "pending_before", "applied", "superseded", "quarantined", "control"),
+    *("pending_after", "open_transaction", "held_table"),
+)
 
 
 def run_report(
@@ -125,30 +132,41 @@ def conservation_totals(counts: Mapping[str, object]) -> dict[str, int]:
     for law in counts.values():
         if isinstance(law, Mapping):
             total.update({name: n for name, n in law.items() if isinstance(n, int)})
-    return dict(total)
+    return {name: total[name] for name in _LAW if name in total}
 
 
 def run_outcome(
     steps: Sequence[RunRow], judged: Mapping[str, str], staged: StagedCut | None
 ) -> tuple[Verdict, str]:
-    """The verdict and the sentence of a run: with a table that stays behind it is a warning."""
+    """The verdict and the sentence of a run: with a table or key that stays behind, a warning."""
     failed = next((row for row in steps if row.status != SUCCEEDED), None)
     validated = next((row for row in steps if row.step == "validate"), steps[-1])
     if failed is None:
         verdict = Verdict(judged.get("verdict", Verdict.NO_DATA))
-        return _with_waiting(verdict, validated.message, staged.excluded if staged else ())
+        keys = next((_held_keys(row) for row in steps if row.step == "publish"), 0)
+        behind = len(staged.excluded) if staged else 0
+        return _with_waiting(verdict, validated.message, behind, keys)
     told = f"{failed.step} {failed.status}: {failed.message}"
     if judged:
         return Verdict.ERROR, f"not published: {told}; validation: {validated.message}"
     return Verdict.ERROR, f"not validated: {told}"
 
 
-def _with_waiting(verdict: Verdict, message: str, behind: Collection[str]) -> tuple[Verdict, str]:
-    if not behind:
+def _held_keys(published: RunRow) -> int:
+    return int(json.loads(published.counts).get("held_keys", 0))
+
+
+def _with_waiting(verdict: Verdict, message: str, tables: int, keys: int) -> tuple[Verdict, str]:
+    if not tables and not keys:
         return verdict, message
-    tables = "1 table waits" if len(behind) == 1 else f"{len(behind)} tables wait"
-    told = f"{message}; {tables} (`lakehouse tables` says for what)"
-    return Verdict.WARNING if verdict is Verdict.PASSED else verdict, told
+    counts = ((tables, "table", "waits", "wait"), (keys, "key", "is held", "are held"))
+    told = ", ".join(
+        f"{number} {what} {one}" if number == 1 else f"{number} {what}s {more}"
+        for number, what, one, more in counts
+        if number
+    )
+    sentence = f"{message}; {told} (`lakehouse tables` says for what)"
+    return Verdict.WARNING if verdict is Verdict.PASSED else verdict, sentence
 
 
 def _not_validated(

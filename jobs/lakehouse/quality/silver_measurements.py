@@ -127,7 +127,7 @@ def _measurement(
     }
     notes = {
         "unresolved_placeholders": ", ".join(sorted(table.unresolved)),
-        "nulls_in_required": ", ".join(table.required),
+        "nulls_in_required": f"in one of {', '.join(table.required)}" if table.required else "",
         "duplicate_keys": ", ".join(table.key),
         "values_out_of_range": ", ".join(sorted(target.ranges)),
         "lossy_columns": "; ".join(target.facts.lossy),

@@ -26,7 +26,7 @@ def unseen_tables(source: SourceConfig, rows: Iterable[SchemaVersionRow]) -> tup
     found = []
     for text in sorted(source.tables) if seen else ():
         if parse_table(text, source.connector).parts(source.connector) not in seen:
-            near = difflib.get_close_matches(text, known, n=1)
+            near = difflib.get_close_matches(text, known, n=1, cutoff=0.8)
             hint = f": did you mean {near[0]!r}?" if near else ""
             found.append(f"the TOML file names {text!r}, of which no message has come yet{hint}")
     return tuple(found)

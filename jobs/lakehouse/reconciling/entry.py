@@ -67,6 +67,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.repair and found is not None:
         for sentence in repair(context, found):
             print(f"repair: {sentence}", flush=True)
+    elif found is not None and any(table.found for table in found.tables):
+        again = f"lakehouse reconcile --source {source.name} --repair"
+        print(f"`{again}` brings back what differs", flush=True)
     return outcome.exit_code
 
 

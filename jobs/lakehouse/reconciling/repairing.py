@@ -72,5 +72,6 @@ def _asked(context: StepContext, rereadings: Iterable[Rereading]) -> list[str]:
         except LakehouseError as refused:
             told.append(f"{each.title}: {each.keys} keys are not read again: {refused}")
         else:
-            told.append(f"{each.title}: {each.keys} keys are read again: {sent.told}")
+            keys = f"{each.title}: {each.keys} keys are read again"
+            told.append(f"{keys}, and published by a run: {sent.told}")
     return told

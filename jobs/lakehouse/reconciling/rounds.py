@@ -77,7 +77,7 @@ def reconcile(sides: Sides, only: Collection[str], patience: Patience) -> Outcom
         StepFailed: No cut is published.
         NotReady: The database gives no answer.
     """
-    cut = _newest_cut(sides)
+    first = cut = _newest_cut(sides)
     courses, end = _first_look(sides, cut, only)
     for number in range(_MOST_ROUNDS):
         waiting = [course for course in courses if course.open]
@@ -95,7 +95,7 @@ def reconcile(sides: Sides, only: Collection[str], patience: Patience) -> Outcom
             _judge(sides, course, cut, behind)
         cut = behind
     tables = tuple(course.settled() for course in courses)
-    return Outcome(sides.source.name, cut.cut_id, end.shown, tables)
+    return Outcome(sides.source.name, first.cut_id, cut.cut_id, end.shown, tables)
 
 
 def _newest_cut(sides: Sides) -> CutRow:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from pyspark.sql import SparkSession
@@ -11,6 +11,7 @@ from infra.source_rows import Reading
 from infra.sources import Database
 from lakehouse.config import SourceConfig
 from lakehouse.connectors import CONNECTORS
+from lakehouse.errors import StepFailed
 from lakehouse.names import RETIRED, TableIdentity, format_table
 from lakehouse.plan.handover import excluded_of, identities_of
 from lakehouse.plan.reconciling.keys import KeyState, StatesBuilder
@@ -51,6 +52,9 @@ class Sides:
             state: The database.
             cut: The cut.
             only: Tables as TOML files write them; none means all.
+
+        Raises:
+            StepFailed: The cut has no such table.
         """
         connector = CONNECTORS[self.source.connector]
         identities = {
@@ -59,11 +63,7 @@ class Sides:
             if not RETIRED.search(name)
         }
         if only:
-            identities = {
-                name: table
-                for name, table in identities.items()
-                if format_table(table, connector.name) in only
-            }
+            identities = _chosen(identities, only, connector.name)
         schemas = {str(getattr(t, connector.identity_parts[0])) for t in identities.values()}
         found = {t.identity.parts(connector.name): t for t in state.tables(schemas or {""})}
         return tuple(
@@ -89,6 +89,18 @@ class Sides:
         # Silver's name of the table's database is the one that its events carry.
         named = replace(table, identity=identity)
         return compared_table(named, (title, silver), columns, key, losses, connector)
+
+
+def _chosen(
+    identities: Mapping[str, TableIdentity], only: Collection[str], connector: str
+) -> dict[str, TableIdentity]:
+    titles = {name: format_table(table, connector) for name, table in identities.items()}
+    if unknown := sorted(set(only) - set(titles.values())):
+        raise StepFailed(
+            f"Table {unknown[0]!r}: not in the newest cut: expected one of "
+            f"{', '.join(sorted(titles.values())) or 'none yet'}"
+        )
+    return {name: identities[name] for name, title in titles.items() if title in only}
 
 
 def source_sums(state: Reading, table: ComparedTable, buckets: int) -> Sums:

@@ -48,8 +48,8 @@ def check_seen(
             )
     named = [table for table in request.tables if seen]
     return tuple(
-        f"table {format_table(table, source.connector)!r}: no message has come of it yet; the "
-        "connector leaves it out if there is none of that name"
+        f"warning: table {format_table(table, source.connector)!r}: no message has come of it yet; "
+        "the connector leaves it out if there is none of that name"
         for table in named
         if table.parts(source.connector) not in seen
     )

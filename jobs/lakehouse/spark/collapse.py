@@ -37,6 +37,13 @@ _SHIFTED_AT = (
     "AND substring_index(came.position, '.', 1) = substring_index(e.position, '.', 1), "
     "struct(came.position, came.offset, came.half), NULL)"
 )
+# The first thing that the batch tells of a key contradicts what came before: a row is created that
+# is there, or changed that never came. Halves of key changes tell no such thing.
+_FIRST = f"min_by(struct(op, moves), {_ORDER})"
+_RECREATED = f"first.op = {literal(CREATE)} AND NOT first.moves"
+_UNKNOWN = (
+    f"first.op = {literal(UPDATE)} AND NOT first.moves AND e.stored_position IS NULL AND reads = 0"
+)
 _NO_SHIFT = "CAST(NULL AS struct<position: string, offset: bigint, half: int>)"
 
 
@@ -110,8 +117,10 @@ def winners(judged: DataFrame, truncate: str, plan: TablePlan) -> DataFrame:
 
     Returns:
         `row_key, key, op, position, topic, partition, offset, source_ts_ms, image, snapshot,
-        unavailable, had, standing, marked, shifted_at, copies, kept`; `copies` says how many live
-        rows the key has afterwards, `kept` whether it has any, `shifted_at` is for `unshifted`.
+        unavailable, had, standing, marked, shifted_at, copies, recreated, unknown, kept`; `copies`
+        says how many live rows the key has afterwards, `kept` whether it has any, `recreated` that
+        a row was created that was there, `unknown` that one changed that never came; `shifted_at`
+        is for `unshifted`.
         With `soft` also `last_image`: what the row was last, before the batch or in it.
     """
     fields = (*_EVENT, "snapshot", "unavailable", "had", "standing")
@@ -119,13 +128,16 @@ def winners(judged: DataFrame, truncate: str, plan: TablePlan) -> DataFrame:
     last = f"max_by(struct({event}), {_ORDER}) AS e"
     newer = _survives(truncate)
     step = f"sum(CASE WHEN NOT ({newer}) THEN 0 WHEN op = {literal(DELETE)} THEN -1 ELSE 1 END)"
-    measures = [F.expr(last), F.expr(f"{step} AS step"), *map(F.expr, _SHIFT_MEASURES)]
+    first = f"{_FIRST} FILTER (WHERE {newer}) AS first"
+    told = (last, f"{step} AS step", first, *_SHIFT_MEASURES)
+    measures = [F.expr(text) for text in told]
     if plan.soft:
         measures.append(F.expr(f"{_LAST_IMAGE} AS last_image"))
     folded = judged.where(f"verdict = {literal(NEW)}").groupBy("row_key").agg(*measures)
     is_there = f"int(e.op != {literal(DELETE)} AND {_survives(truncate, 'e.')})"
     base = f"if(coalesce(e.stored_position, '') > {literal(truncate)}, e.had, 0)"
     copies = f"greatest({base} + step, 0)" if plan.is_bag else is_there
+    odd = {"recreated": f"{_RECREATED} AND {base} > 0", "unknown": _UNKNOWN}
     return folded.selectExpr(
         "row_key",
         *(f"e.{name}" for name in fields),
@@ -133,6 +145,7 @@ def winners(judged: DataFrame, truncate: str, plan: TablePlan) -> DataFrame:
         "e.stored_position IS NOT NULL AND NOT e.standing AS marked",
         f"{_NO_SHIFT if plan.is_bag or truncate else _SHIFTED_AT} AS shifted_at",
         f"bigint({copies}) AS copies",
+        *(f"NOT {plan.is_bag} AND coalesce({test}, false) AS {name}" for name, test in odd.items()),
     ).selectExpr("*", "copies > 0 AS kept")
 
 

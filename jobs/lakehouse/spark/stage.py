@@ -51,6 +51,8 @@ class Staged:
         held: Keys that wait for a quarantined event.
         replayed: In a replay, where the events stand that are applied.
         swept: What a person should know of rows that a source snapshot did not read.
+        recreated: Rows that were created, and were there.
+        unknown: Rows that changed, and never came.
     """
 
     changed: bool
@@ -69,6 +71,8 @@ class Staged:
     held: int = 0
     replayed: tuple[Place, ...] = ()
     swept: str = ""
+    recreated: int = 0
+    unknown: int = 0
 
 
 def stage_table(work: Work, envelopes: DataFrame) -> Staged:
@@ -122,12 +126,16 @@ def _stage(work: Work, judged: DataFrame, truncates: Sequence[Truncate], before:
     if not truncate:
         rows = str(_rows_after(work, numbers, before, truncate))
         work = replace(work, summary={**work.summary, ROWS_PROPERTY: rows})
+    # Elsewhere older events come behind newer ones.
+    is_new = plan.base == MAIN and not (work.replay or work.touched)
     marked = write_silver(work, folded, numbers, truncates)
     write_state(work, folded, numbers, truncates, holds)
     return replace(
         _result(work, holds, _rows_after(work, numbers, before, truncate), changed=True),
         upserts=numbers["upserts"] + marked,
         deletes=numbers["deletes"],
+        recreated=numbers["recreated"] if is_new else 0,
+        unknown=numbers["unknown"] if is_new else 0,
         unresolved=tally.unresolved(folded) if plan.placeholders else {},
     )
 

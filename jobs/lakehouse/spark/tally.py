@@ -51,6 +51,8 @@ def numbers(folded: DataFrame, plan: TablePlan) -> dict[str, int]:
         "marked": "int(marked)",
         "marks": f"int({is_mark(plan)})",
         "shifted": "int(shifted_at IS NOT NULL)",
+        "recreated": "int(recreated)",
+        "unknown": "int(unknown)",
     }
     row = folded.selectExpr(*(f"sum({number}) AS {name}" for name, number in counted.items()))
     found = row.collect()[0]

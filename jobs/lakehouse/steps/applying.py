@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from lakehouse.connectors import Connector
@@ -29,12 +29,13 @@ from lakehouse.plan.tables import TablePlan
 from lakehouse.spark import silver
 from lakehouse.spark.batch import Batch
 from lakehouse.spark.bronze import OFFSETS_PROPERTY, RUN_ID_PROPERTY
-from lakehouse.spark.metadata import CUT_PROPERTY
+from lakehouse.spark.metadata import CUT_PROPERTY, is_only_rewritten
 from lakehouse.spark.reached import reached_below
 from lakehouse.spark.since import Since
 from lakehouse.spark.stage import Staged
 from lakehouse.steps.context import StepContext
 from lakehouse.steps.forwarding import STAGING
+from lakehouse.steps.table_findings import table_findings
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +129,12 @@ def staged_cut(
             staged_table(plan, staged[plan.silver]) for plan in plans if plan.silver in staged
         ),
         excluded={**behind, **held},
-        findings=(*_findings(work, plans, staged), *_needs_snapshot(work, stale)),
+        findings=(
+            *work.batch.transactions.findings,
+            *work.batch.findings,
+            *table_findings(plans, staged, held_keys(work, staged), _foreign(work, plans)),
+            *_needs_snapshot(work, stale),
+        ),
         renames={
             plan.silver: Renaming(
                 tuple((r.was, r.name) for r in plan.renames),
@@ -205,35 +211,15 @@ def staged_table(plan: TablePlan, staged: Staged) -> StagedTable:
     )
 
 
+def _foreign(work: Applying, plans: Sequence[TablePlan]) -> dict[str, int]:
+    """Tables to whose `main` another program has written behind the newest cut's snapshot."""
+    known = work.cut.tables if work.cut else {}
+    catalog = work.context.ledger.catalog
+    published = {plan.silver: known[plan.silver] for plan in plans if plan.silver in known}
+    return {n: s for n, s in published.items() if not is_only_rewritten(catalog, n, s)}
+
+
 def held_keys(work: Applying, staged: Mapping[str, Staged]) -> dict[str, int]:
     """Silver table → how many of its keys are held with the batch; those with some."""
     found = held_of(work.cut) | {name: table.held for name, table in staged.items()}
     return {name: count for name, count in found.items() if count}
-
-
-def _findings(
-    work: Applying, plans: list[TablePlan], staged: Mapping[str, Staged]
-) -> tuple[str, ...]:
-    missing = [
-        f"{name}: {count} rows have no value for {column}: its unchanged value was never sent"
-        for name, table in staged.items()
-        for column, count in table.unresolved.items()
-    ]
-    held = [f"{plan.silver} is held: {plan.hold}" for plan in plans if plan.hold]
-    notes = [f"{plan.silver}: {note}" for plan in plans for note in plan.notes]
-    keys = [
-        f"{name}: {count} keys are held: events in quarantine are newer than their rows; a newer "
-        "full row heals a key, and `lakehouse replay` what can be applied by now"
-        for name, count in held_keys(work, staged).items()
-    ]
-    ghosts = [f"{name}: {table.swept}" for name, table in staged.items() if table.swept]
-    old = [
-        f"{name}: {count} events of {topic}[{number}] stand behind newer ones of their rows and "
-        "never came before: they count as old; if the source has a new log (restored, failed over),"
-        " give the time from which on it is captured as new_logs in the TOML file, and read the "
-        "tables again with an incremental snapshot"
-        for name, table in staged.items()
-        for (topic, number), count in sorted(table.outdated.items())
-    ]
-    of_batch = (*work.batch.transactions.findings, *work.batch.findings)
-    return (*of_batch, *old, *missing, *ghosts, *held, *keys, *notes)

@@ -266,7 +266,7 @@ def _outcome(
         },
         {"cut_id": cut.cut_id, "excluded": excluded, "tables": _published(cut, staged, allowed)},
         batch_id=cut.cut_id,
-        exit_code=2 if refused or alarms else 0,
+        exit_code=2 if refused or alarms else int(bool(excluded or cut.held_keys)),
     )
 
 

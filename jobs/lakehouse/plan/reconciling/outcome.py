@@ -93,11 +93,13 @@ class Outcome:
     """How a source compares.
 
     Attributes:
-        cut: The published cut whose rows were judged last.
+        first: The published cut whose rows were all looked at.
+        cut: The one in which keys that differed there were judged last.
         end: The end of the source's log when it was read last.
     """
 
     source: str
+    first: str
     cut: str
     end: str
     tables: tuple[TableOutcome, ...]
@@ -113,7 +115,9 @@ class Outcome:
         counts = ", ".join(f"{states.count(s)} {s}" for s in dict.fromkeys(sorted(states)))
         keys = sum(len(table.found) for table in self.tables)
         tail = f"; {keys} keys differ" if keys else ""
-        return f"{len(states)} tables at cut {self.cut} and {self.end}: {counts or 'nothing'}{tail}"
+        again = f", keys that differed there at cut {self.cut}," if self.cut != self.first else ""
+        at = f"at cut {self.first}{again} and {self.end}"
+        return f"{len(states)} tables {at}: {counts or 'nothing'}{tail}"
 
     def counts(self) -> dict[str, int]:
         """The numbers of the run's row."""
@@ -145,7 +149,7 @@ def result_rows(
             run_started=run_started,
             suite=SUITE,
             table=table.silver,
-            cut=outcome.cut,
+            cut=outcome.cut if table.found or table.open else outcome.first,
             expectation=EXPECTATION,
             description=_DESCRIPTION,
             severity="critical" if table.exit_code == 2 else "warning",

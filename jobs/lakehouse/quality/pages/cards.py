@@ -30,11 +30,12 @@ def cards(
     rows = sum(table.rows or 0 for table in tables)
     applied = sum(run.law.get("applied", 0) for run in runs)
     total = f"{applied:,} in {count_text(len(runs), 'run')}"
+    judged = last.tone if last.failed else "passed"
     return (
         *_freshness(records),
         Card("Rows", f"{rows:,}", f"in {count_text(len(tables), 'table')}"),
         Card("Changes applied", f"{last.law.get('applied', 0):,}", total),
-        Card("Expectations", f"{last.passed:,} passed", f"{last.failed:,} failed", last.tone),
+        Card("Expectations", f"{last.passed:,} passed", f"{last.failed:,} failed", judged),
         Card(
             "Held tables",
             f"{held:,}",
