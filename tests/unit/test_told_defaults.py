@@ -13,6 +13,7 @@ from lakehouse.names import TableIdentity
 from lakehouse.plan.added_columns import AddedColumn, added_columns
 from lakehouse.plan.progress import Progress
 from lakehouse.plan.records import WITHHELD
+from lakehouse.plan.renames import Rename
 from lakehouse.plan.schema import SchemaPlan, older_defaults
 from lakehouse.plan.tables import TablePlan, Version
 from lakehouse.plan.told_defaults import as_sent, with_told_defaults
@@ -147,6 +148,28 @@ TEXT = {"type": "string"}
 ENUM = {"type": "string", "name": "io.debezium.data.Enum"}
 
 
+def plan_of(versions: tuple[Version, ...], renames: tuple[Rename, ...] = ()) -> TablePlan:
+    return TablePlan(
+        identity=TableIdentity("shop", None, "orders"),
+        silver="silver_shop.shop__orders",
+        exists=False,
+        columns={},
+        versions=versions,
+        key=("id",),
+        key_in_row=False,
+        halves=False,
+        schema=SchemaPlan(),
+        renames=renames,
+        renamed="",
+        defaults=older_defaults((), [version.columns for version in versions]),
+        start=Progress(),
+        places=(),
+        limits={},
+        truncate="",
+        placeholders=False,
+    )
+
+
 @pytest.mark.parametrize(
     ("clause", "field", "expected"),
     [
@@ -166,25 +189,7 @@ def test_a_statement_tells_what_older_rows_have(clause, field, expected):
     key = parse_column({"field": "id", "type": "int32"}, MYSQL)
     added = parse_column({**field, "field": "a", "optional": True}, MYSQL)
     versions = Version(1, (key,), ("id",), {}), Version(2, (key, added), ("id",), {})
-    plan = TablePlan(
-        identity=TableIdentity("shop", None, "orders"),
-        silver="silver_shop.shop__orders",
-        exists=False,
-        columns={},
-        versions=versions,
-        key=("id",),
-        key_in_row=False,
-        halves=False,
-        schema=SchemaPlan(),
-        renames=(),
-        renamed="",
-        defaults=older_defaults((), [version.columns for version in versions]),
-        start=Progress(),
-        places=(),
-        limits={},
-        truncate="",
-        placeholders=False,
-    )
+    plan = plan_of(versions)
     withheld = with_told_defaults(plan, [(WITHHELD, "orders")], "mysql")
     assert bool(withheld.stale) == ("a" not in plan.defaults)
     assert all("a statement that is withheld" in each.why for each in withheld.stale.values())
@@ -197,3 +202,17 @@ def test_a_statement_tells_what_older_rows_have(clause, field, expected):
     assert "no statement that could be read" in other.stale["a"].why
     untold = with_told_defaults(replace(plan, versions=(versions[0], required)), [], None)
     assert bool(untold.stale) == ("a" not in plan.defaults)
+
+
+def test_a_column_that_waits_for_its_name_has_its_statements_default():
+    key = parse_column({"field": "id", "type": "int32"}, MYSQL)
+    old = parse_column({**TEXT, "field": "a"}, MYSQL)
+    new = parse_column({"field": "a__coming", "type": "int32", "optional": True}, MYSQL)
+    versions = Version(1, (key, old), ("id",), {}), Version(2, (key, new), ("id",), {})
+    renames = Rename("2", "a", "a__dropped_1", goes=True), Rename("2", "a__coming", "a", comes=True)
+    told = [(alter("DROP a"), "orders"), (alter("ADD a INT DEFAULT 5"), "orders")]
+
+    found = with_told_defaults(plan_of(versions, renames), told, "mysql")
+
+    assert {name: column.default for name, column in found.defaults.items()} == {"a__coming": "5"}
+    assert found.stale == {}

@@ -60,6 +60,9 @@ def with_told_defaults(
     added = columns_since(plan)
     told = (column for ddl, table in statements for column in added_columns(ddl, dialect, table))
     newest = {column.name.lower(): column for column in told}
+    # Beside the one that had its name before, a column has another name until it is published.
+    coming = {each.was.lower(): each.name.lower() for each in plan.renames if each.comes}
+    newest |= {was: newest[name] for was, name in coming.items() if name in newest}
     defaults, stale = dict(plan.defaults), dict(plan.stale)
     for name, column in added.items():
         statement = newest.get(name)
