@@ -210,7 +210,8 @@ def _measured(
         messages=messages,
         waits_since=_oldest(places, applied.offsets, tails) if messages else None,
         newest=max((stamp.time for stamp in last), default=None),
-        published=max(tops, default="") if messages else position,
+        # What stands still does so in the middle of a batch, whose end alone is known.
+        published=("" if lag.held else max(tops, default="")) if messages else position,
         position=position,
         held=lag.held,
     )
