@@ -17,7 +17,7 @@ from lakehouse.plan.handover import Excluded, StagedCut
 from lakehouse.plan.records import CUTS, RUNS, STEPS, CutRow, RunRow, Step
 from lakehouse.quality.engine import preload
 from lakehouse.quality.report_files import write_report
-from lakehouse.quality.run_report import run_report, steps_of
+from lakehouse.quality.run_report import run_report, steps_of, unchanged
 from lakehouse.spark.ledger import Ledger
 from lakehouse.steps.context import StepContext
 from lakehouse.steps.runner import execute
@@ -110,6 +110,15 @@ def test_a_backfill_that_changes_nothing_leaves_what_its_run_has_published(more,
     rows = [succeeded(each, minute) for minute, each in enumerate(STEPS)]
     again = replace(succeeded("apply", 6), detail=json.dumps({"backfill": {}, **more}))
     assert tuple(row.step for row in steps_of([*rows, again], "run")) == steps
+    assert unchanged([*rows, again], "run") == (() if more else ("backfill: did apply",))
+
+
+def test_a_run_that_leaves_a_key_behind_has_not_simply_passed() -> None:
+    validated = replace(succeeded("validate", 3), detail=json.dumps({"verdict": "passed"}))
+    published = replace(succeeded("publish", 4), counts=json.dumps({"held_keys": 2}))
+    report = run_report((validated, published), ())
+    held = "did validate; 2 keys are held (`lakehouse tables` says for what)"
+    assert (report.verdict, report.message) == ("warning", held)
 
 
 def test_pages_that_cannot_be_written_fail_no_step(ledger: Ledger) -> None:

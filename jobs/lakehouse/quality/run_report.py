@@ -41,6 +41,12 @@ def steps_of(runs: Iterable[RunRow], run_id: str) -> tuple[RunRow, ...]:
     return tuple(found)
 
 
+def unchanged(runs: Iterable[RunRow], run_id: str) -> tuple[str, ...]:
+    """What the backfills of a run that found nothing to change have to say."""
+    mine = (row for row in runs if row.run_id == run_id and _changed_nothing(row))
+    return tuple(f"backfill: {row.message}" for row in mine)
+
+
 def _changed_nothing(row: RunRow) -> bool:
     if row.step != "apply" or row.status != SUCCEEDED:
         return False

@@ -32,7 +32,7 @@ from lakehouse.plan.records import (
 from lakehouse.plan.replay import open_rows
 from lakehouse.plan.stale import stale_of, told
 from lakehouse.quality.report import Report
-from lakehouse.quality.run_report import SUCCEEDED, run_report, steps_of
+from lakehouse.quality.run_report import SUCCEEDED, run_report, steps_of, unchanged
 from lakehouse.spark.ledger import Ledger
 
 # A run has five steps, and a row for each try of one.
@@ -113,7 +113,8 @@ def report_of(ledger: Ledger, source: str, run_id: str, recent: Recent) -> Repor
     found = ledger.rows(RESULTS, source=source, run_id=run_id)
     results = [row for row in found if isinstance(row, ResultRow)]
     published = sorted(identities_of(recent.cut))
-    return run_report(steps_of(recent.runs, run_id), results, published)
+    report = run_report(steps_of(recent.runs, run_id), results, published)
+    return replace(report, notes=(*report.notes, *unchanged(recent.runs, run_id)))
 
 
 def open_quarantine(
