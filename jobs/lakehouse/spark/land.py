@@ -32,6 +32,7 @@ from lakehouse.spark.bronze import (
     Bronze,
     PartitionCount,
 )
+from lakehouse.spark.commits import FAILURES
 from lakehouse.spark.session import tune
 from lakehouse.spark.tables import append_on_branch
 
@@ -113,8 +114,8 @@ def _land_once(spark: SparkSession, bronze: Bronze, landing: Landing, branch: st
     landing.check(plan, counts)
     try:
         fast_forward(spark, bronze.table, branch)
-    except MainMoved:
-        # Where an answer was lost and others have landed since, it moved on from here.
+    except (MainMoved, *FAILURES):
+        # Where an answer was lost and others have landed since, `main` moved on from here.
         if staged is None or not bronze.holds(staged):
             raise
     return Landed(plan, counts, staged)
