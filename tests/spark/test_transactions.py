@@ -129,20 +129,29 @@ def test_an_event_behind_those_that_a_published_end_counts_holds_nothing_back(ru
     connector.transact((ORDERS, "c", None, row(1, "a")))
     runs.run(connector)
 
+    connector.transact((ITEMS, "c", None, row(2, "b")))
+    connector.transact((ORDERS, "c", None, row(3, "c")), end=False)
     sent = next(m for m in connector.messages if str(m["topic"]).endswith(".orders"))
     value = json.loads(str(sent["value"]))
     value["payload"]["source"]["lsn"] += 5
     value["payload"]["source"]["sequence"] = json.dumps([None, str(connector.lsn + 5)])
     value["payload"]["after"]["name"] = "late"
     connector.send_raw(str(sent["topic"]), str(sent["key"]), json.dumps(value))
-    connector.transact((ITEMS, "c", None, row(2, "b")))
+    outcomes = runs.run(connector)
+
+    assert laws_hold(outcomes["apply"])
+    assert "(3 for the rest of a transaction)" in outcomes["apply"].message
+    assert runs.rows("items", "id", "name") == [(2, "b")]
+
+    connector.finish("public.orders", 1)
+    connector.transact((ITEMS, "c", None, row(4, "d")))
     outcomes = runs.run(connector)
 
     assert laws_hold(outcomes["apply"])
     assert "0 messages wait" in outcomes["apply"].message
     assert "behind those that its END counts" in str(outcomes["apply"].detail["findings"])
-    assert runs.rows("orders", "id", "name") == [(1, "late")]
-    assert runs.rows("items", "id", "name") == [(2, "b")]
+    assert runs.rows("orders", "id", "name") == [(1, "late"), (3, "c")]
+    assert runs.rows("items", "id", "name") == [(2, "b"), (4, "d")]
 
 
 def test_an_event_whose_begin_never_comes_waits_no_longer_than_the_timeout(runs: Runs):

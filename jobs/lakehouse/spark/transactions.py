@@ -22,7 +22,7 @@ from lakehouse.spark.marks import begun, bounds, expected_events, ingested, load
 from lakehouse.spark.positions import SEPARATOR
 from lakehouse.spark.sql import any_of, in_partition, literal
 from lakehouse.spark.transaction_states import CONDITIONS, judge_transactions, summarise
-from lakehouse.spark.unmarked import settled
+from lakehouse.spark.unmarked import FIRST, settled
 
 _FINDINGS_SHOWN = 20
 _COPY = (
@@ -206,5 +206,7 @@ def _ends(
     )
     if behind == "false":
         return ends, None, is_unmarked
-    split = placed.where(f"NOT {waits} AND ({behind})").agg(F.min("order")).collect()
+    # What came behind its END (`unmarked`) belongs to no cut: it may stay behind alone.
+    mine = f"NOT {waits} AND order > {FIRST} AND ({behind})"
+    split = placed.where(mine).agg(F.min("order")).collect()
     return ends, split[0][0], is_unmarked

@@ -14,8 +14,8 @@ from lakehouse.spark.marks import load_marks
 from lakehouse.spark.sql import literal
 from lakehouse.spark.transaction_states import OVERDUE, SURPLUS
 
-# Before all that the batch's own BEGINs place.
-_FIRST = -1
+# Their place in commit order: before all that the batch's own BEGINs have.
+FIRST = -1
 
 
 def settled(
@@ -45,14 +45,14 @@ def settled(
     found = waiting.join(judged, "transaction", "left").withColumn("odd", odd)
     return found.where("transaction IS NOT NULL AND odd IS NOT NULL").selectExpr(
         "transaction",
-        f"{_FIRST}L AS order",
+        f"{FIRST}L AS order",
         "odd",
         "true AS whole",
         "false AS short",
         f"odd = {literal(SURPLUS)} AS surplus",
         "false AS unlisted",
         "0L AS marks",
-        f"{_FIRST}L AS begin",
+        f"{FIRST}L AS begin",
         "CAST(NULL AS bigint) AS first_end",
         "false AS differing",
         "false AS miscounted",
