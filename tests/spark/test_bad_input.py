@@ -74,7 +74,7 @@ def test_a_bad_input_has_its_outcome_and_harms_no_other(found, connector, name):
         assert run.silver(table) not in run.held
     if case.detail:
         about = [one for one in run.findings if one.startswith(run.silver(table))]
-        assert [case.detail in one for one in about] == [True]
+        assert sum(case.detail in one for one in about) == 1
     if case.stored is not GONE:
         assert rows[1]["v"] == case.stored
 

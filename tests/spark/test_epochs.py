@@ -316,7 +316,7 @@ def test_a_server_behind_the_new_one_is_of_no_older_log_where_nothing_falls(
     server.commit(update(1, "b"))
     server.fail_over("0-13-", file=9, number=20)
     server.commit(update(1, "b", ITEMS))  # No topic partition tells that it is behind 0-12.
-    server.commit(update(2, "c", ITEMS))
+    server.commit(create(2, "c", ITEMS))
     outcomes = runs.run(server)
     assert laws_hold(outcomes["apply"])
     assert findings(outcomes) == []

@@ -6,7 +6,7 @@ A client that believes the error removes the files of the snapshot that the cata
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -44,16 +44,20 @@ def session(spark: SparkSession) -> SparkSession:
 
 
 def snapshots_unread(catalog: Catalog, namespace: str) -> list[str]:
-    """The snapshots of tables of which a file is missing."""
-    unread = []
-    for name in catalog.list_tables(namespace):
+    """The snapshots of a namespace's tables of which a file is missing."""
+    return unread(catalog, [".".join(name) for name in catalog.list_tables(namespace)])
+
+
+def unread(catalog: Catalog, names: Iterable[str]) -> list[str]:
+    missing = []
+    for name in names:
         table = catalog.load_table(name)
         for snapshot in table.metadata.snapshots:
             try:
                 table.scan(snapshot_id=snapshot.snapshot_id).to_arrow()
             except FileNotFoundError:
-                unread.append(f"{'.'.join(name)} {snapshot.snapshot_id}")
-    return unread
+                missing.append(f"{name} {snapshot.snapshot_id}")
+    return missing
 
 
 def table_of_two(spark: SparkSession, name: str) -> None:
@@ -204,8 +208,9 @@ def test_a_run_goes_on_behind_a_lost_answer(
     assert not answers.left
     assert [each.status for each in outcomes.values()] == ["succeeded"] * 5
     end_right(runs, source)
-    for namespace in (f"silver_{runs.source.name}", "bronze", "quality"):
-        assert snapshots_unread(runs.ledger.catalog, namespace) == []
+    catalog = runs.ledger.catalog
+    assert snapshots_unread(catalog, f"silver_{runs.source.name}") == []
+    assert unread(catalog, [f"bronze.{runs.source.name}"]) == []
     figure(f"lost answers of a run's writes: {share(SOME_WRITES, WRITES)}, states {STATES}")
 
 

@@ -133,7 +133,10 @@ IMAGES = {
     "delete_of_no_row": Case(change("d", _ROW, None)),
     "delete_without_image": Case(change("d", None, None)),
     "placeholder": Case(
-        change("u", None, {"id": 2, "v": _PLACEHOLDER}), detail="v", rows=_ALL, stored=None
+        change("u", None, {"id": 2, "v": _PLACEHOLDER}),
+        detail="have no value for v",
+        rows=_ALL,
+        stored=None,
     ),
     "keyless_delete": Case(change("d", None, None), "no_before_image", key=()),
     "keyless_tombstone": Case(
