@@ -61,6 +61,7 @@ class Case:
         edit: From a good create of row 2 to the messages that are sent in its place.
         reason: Why the last of them is quarantined; empty where it is not.
         detail: What the quarantine's detail says, or the finding of the run.
+        more: What its other findings about the table say, in order.
         rows: The rows that are there in the end, by id.
         hold: What the reason to hold the table says; empty where it is not held.
         stored: Value of `v` in row 2; GONE where nobody asks.
@@ -76,6 +77,7 @@ class Case:
     rows: tuple[int, ...] = (1, 3)
     hold: str = ""
     stored: object = GONE
+    more: tuple[str, ...] = ()
     column: ROW = field(default_factory=lambda: TEXT)
     columns: tuple[ROW, ...] = ()
     key: tuple[str, ...] = ("id",)

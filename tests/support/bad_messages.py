@@ -135,6 +135,7 @@ IMAGES = {
     "placeholder": Case(
         change("u", None, {"id": 2, "v": _PLACEHOLDER}),
         detail="have no value for v",
+        more=("1 rows changed that had never come",),
         rows=_ALL,
         stored=None,
     ),

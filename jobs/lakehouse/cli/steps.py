@@ -63,6 +63,8 @@ LandDecides = Annotated[
     bool, typer.Option("--land-decides", help="Exit with landing's code alone; the Dag uses it.")
 ]
 
+# What a shell gives of a command that SIGINT has ended.
+_INTERRUPTED = 130
 _SUMMARIES: dict[Step, str] = {
     "check": "Record the schemas that landed and judge their changes.",
     "apply": "Turn landed change events into row changes on a staged branch.",
@@ -86,10 +88,6 @@ def loaded(context: typer.Context) -> tuple[Settings, SourceConfig]:
         raise typer.BadParameter("missing: expected it before the command", param_hint="--source")
     settings = Settings.from_environment()
     return settings, load_source(str(context.obj), settings)
-
-
-# What a shell gives of a command that SIGINT has ended.
-_INTERRUPTED = 130
 
 
 def register(app: typer.Typer) -> None:

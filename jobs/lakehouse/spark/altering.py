@@ -23,7 +23,7 @@ def add_columns(spark: SparkSession, table: str, fields: Iterable[T.StructField]
     columns = ", ".join(map(column_ddl, added))
     statement = f"ALTER TABLE {full_name(table)} ADD COLUMNS ({columns})"
     names = {field.name for field in added}
-    change(lambda: spark.sql(statement), lambda: names <= _columns(spark, table).keys())
+    change(spark, statement, lambda: names <= _columns(spark, table).keys())
 
 
 def widen_column(spark: SparkSession, table: str, column: str, spark_type: str) -> None:
@@ -32,7 +32,7 @@ def widen_column(spark: SparkSession, table: str, column: str, spark_type: str) 
         f"ALTER TABLE {full_name(table)} ALTER COLUMN {quote_ident(column)} TYPE {spark_type}"
     )
     # To widen it to what it is changes nothing.
-    change(lambda: spark.sql(statement), lambda: False)
+    change(spark, statement, lambda: False)
 
 
 def rename_column(spark: SparkSession, table: str, was: str, name: str) -> None:
@@ -43,7 +43,7 @@ def rename_column(spark: SparkSession, table: str, was: str, name: str) -> None:
         columns = _columns(spark, table)
         return name in columns and was not in columns
 
-    change(lambda: spark.sql(f"ALTER TABLE {full_name(table)} {statement}"), is_made)
+    change(spark, f"ALTER TABLE {full_name(table)} {statement}", is_made)
 
 
 def drop_columns(spark: SparkSession, table: str, columns: Sequence[str]) -> None:
@@ -54,20 +54,20 @@ def drop_columns(spark: SparkSession, table: str, columns: Sequence[str]) -> Non
     if columns:
         names = ", ".join(map(quote_ident, columns))
         drop = f"ALTER TABLE {full_name(table)} DROP COLUMNS IF EXISTS ({names})"
-        change(lambda: spark.sql(drop), lambda: not {*columns} & _columns(spark, table).keys())
+        change(spark, drop, lambda: not {*columns} & _columns(spark, table).keys())
 
 
 def rename_table(spark: SparkSession, table: str, name: str) -> None:
     """Give a table another name in its namespace; its files stay where they are."""
     rename = f"ALTER TABLE {full_name(table)} RENAME TO {quote_table(name)}"
-    change(lambda: spark.sql(rename), lambda: exists(spark, name) and not exists(spark, table))
+    change(spark, rename, lambda: exists(spark, name) and not exists(spark, table))
 
 
 def set_properties(spark: SparkSession, table: str, properties: Mapping[str, str]) -> None:
     """Set properties of a table."""
     pairs = ", ".join(f"{literal(name)} = {literal(text)}" for name, text in properties.items())
     statement = f"ALTER TABLE {full_name(table)} SET TBLPROPERTIES ({pairs})"
-    change(lambda: spark.sql(statement), lambda: _has(spark, table, properties))
+    change(spark, statement, lambda: _has(spark, table, properties))
 
 
 def _columns(spark: SparkSession, table: str) -> dict[str, str]:

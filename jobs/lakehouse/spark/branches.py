@@ -34,13 +34,13 @@ def create_branch(spark: SparkSession, table: str, branch: str, *, at: int | Non
         found, wanted = _ref(spark, table, branch), at or _ref(spark, table, MAIN)
         return found is not None and wanted in (None, found)
 
-    change(lambda: spark.sql(create), is_made)
+    change(spark, create, is_made)
 
 
 def drop_branch(spark: SparkSession, table: str, branch: str) -> None:
     """Drop the branch if it is there."""
     drop = f"ALTER TABLE {full_name(table)} DROP BRANCH IF EXISTS {quote_ident(branch)}"
-    change(lambda: spark.sql(drop), lambda: _ref(spark, table, branch) is None)
+    change(spark, drop, lambda: _ref(spark, table, branch) is None)
 
 
 def fast_forward(spark: SparkSession, table: str, branch: str) -> None:
@@ -51,7 +51,7 @@ def fast_forward(spark: SparkSession, table: str, branch: str) -> None:
     """
     call = f"CALL {CATALOG}.system.fast_forward('{full_name(table)}', '{MAIN}', '{branch}')"
     try:
-        change(lambda: spark.sql(call), lambda: _is_at(spark, table, _ref(spark, table, branch)))
+        change(spark, call, lambda: _is_at(spark, table, _ref(spark, table, branch)))
     except FAILURES as failure:
         if is_lost_race(str(failure)):
             raise MainMoved(
@@ -64,20 +64,20 @@ def fast_forward(spark: SparkSession, table: str, branch: str) -> None:
 def set_main(spark: SparkSession, table: str, snapshot_id: int) -> None:
     """Make a snapshot the head of `main`, whatever `main` was."""
     call = f"CALL {CATALOG}.system.set_current_snapshot('{full_name(table)}', {snapshot_id})"
-    change(lambda: spark.sql(call), lambda: _is_at(spark, table, snapshot_id))
+    change(spark, call, lambda: _is_at(spark, table, snapshot_id))
 
 
 def create_tag(spark: SparkSession, table: str, tag: str, snapshot_id: int) -> None:
     """Tag a snapshot; a tag that is there already keeps its snapshot."""
     create = f"CREATE TAG IF NOT EXISTS {quote_ident(tag)} AS OF VERSION {snapshot_id}"
     statement = f"ALTER TABLE {full_name(table)} {create}"
-    change(lambda: spark.sql(statement), lambda: _ref(spark, table, tag) is not None)
+    change(spark, statement, lambda: _ref(spark, table, tag) is not None)
 
 
 def drop_tag(spark: SparkSession, table: str, tag: str) -> None:
     """Drop the tag if it is there; its snapshot stays until it expires."""
     drop = f"ALTER TABLE {full_name(table)} DROP TAG IF EXISTS {quote_ident(tag)}"
-    change(lambda: spark.sql(drop), lambda: _ref(spark, table, tag) is None)
+    change(spark, drop, lambda: _ref(spark, table, tag) is None)
 
 
 def is_lost_race(message: str) -> bool:

@@ -31,16 +31,17 @@ FAILURES = (PySparkException, Py4JJavaError)
 _LOG = structlog.get_logger()
 
 
-def change(act: Callable[[], object], is_made: Callable[[], bool]) -> None:
+def change(spark: SparkSession, statement: str, is_made: Callable[[], bool]) -> None:
     """Change a table's metadata; Iceberg does not repeat such a change when another is first.
 
     Args:
-        act: Makes the change in one commit.
+        spark: The session.
+        statement: Makes the change in one commit.
         is_made: Whether the table, loaded again, has it.
     """
     for left in reversed(range(_TRIES)):
         try:
-            act()
+            spark.sql(statement)
         except FAILURES as failure:
             if is_made():
                 _LOG.warning("answer lost, commit found", error=_short(failure))

@@ -70,7 +70,7 @@ def create_table(
         f"CREATE TABLE IF NOT EXISTS {full_name(table)} ({columns}) USING iceberg{partitions}"
         f" TBLPROPERTIES ({options})"
     )
-    change(lambda: spark.sql(create), lambda: exists(spark, table))
+    change(spark, create, lambda: exists(spark, table))
 
 
 def _create_namespace(spark: SparkSession, namespace: str) -> None:

@@ -89,12 +89,13 @@ def cut_transactions(
     unjudged = envelopes.where(f"NOT ({around.left_behind})")
     fresh = unjudged.where(f"{IS_EVENT} AND NOT redelivered")
     topics = ingested(marks, source)
+    deadline = around.stream_time_ms - patience_ms(source)
     judge = partial(
         judge_transactions,
         bounds(marks, fresh),
         expected_events(marks, topics),
         tuple(topics),
-        around.stream_time_ms - patience_ms(source),
+        deadline,
     )
     states = judge(_events(envelopes), None).localCheckpoint(eager=False)
     summary = summarise(states)
@@ -107,7 +108,6 @@ def cut_transactions(
     ends, first, is_unmarked = closed(states, summary["first"])
     topic = source.kafka.transactions
     if is_unmarked and topic is not None:
-        deadline = around.stream_time_ms - patience_ms(source)
         more = settled(fresh, states, around.earlier(), topic, deadline)
         states = states.unionByName(more).localCheckpoint(eager=False)
         summary = summarise(states)
