@@ -6,7 +6,7 @@ A client that believes the error removes the files of the snapshot that the cata
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from lakehouse.spark.ledger import Ledger
 from lakehouse.spark.metadata import load_metadata
 from lakehouse.spark.silver import PROPERTIES
 from lakehouse.spark.tables import full_name
+from tests.support.campaign import unread
 from tests.support.debezium import Postgres, Table, column
 from tests.support.lost_answers import STATES, LostAnswers
 from tests.support.runs import Runs, laws_hold, open_runs
@@ -46,18 +47,6 @@ def session(spark: SparkSession) -> SparkSession:
 def snapshots_unread(catalog: Catalog, namespace: str) -> list[str]:
     """The snapshots of a namespace's tables of which a file is missing."""
     return unread(catalog, [".".join(name) for name in catalog.list_tables(namespace)])
-
-
-def unread(catalog: Catalog, names: Iterable[str]) -> list[str]:
-    missing = []
-    for name in names:
-        table = catalog.load_table(name)
-        for snapshot in table.metadata.snapshots:
-            try:
-                table.scan(snapshot_id=snapshot.snapshot_id).to_arrow()
-            except FileNotFoundError:
-                missing.append(f"{name} {snapshot.snapshot_id}")
-    return missing
 
 
 def table_of_two(spark: SparkSession, name: str) -> None:

@@ -7,64 +7,36 @@ on each side of the moment of publication; `make soak` at all.
 
 from __future__ import annotations
 
-import itertools
 import json
-import signal
-import subprocess
-import sys
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from pyspark.sql import SparkSession
+
+from lakehouse.config import Settings
 from lakehouse.plan.records import CUTS, STEPS
-from lakehouse.spark.ledger import open_catalog
 from lakehouse.steps.runner import execute
-from tests.support.runs import Runs, open_runs
+from tests.support.campaign import PASSED, begin
+from tests.support.runs import open_runs
 from tests.support.sampling import EVERY_CASE
-from tests.support.transfers import TABLES, Bank, Reader, sums_at
+from tests.support.transfers import TABLES, Bank, Reader
 
 # Behind the intent and one of its tags; behind the published row and some of the tables' `main`.
 SAMPLED = (2, 7)
 
 
-def staged(runs: Runs, bank: Bank, name: str) -> str:
-    """Land, check, apply and validate; the id of the run."""
-    archive = bank.source.archive(runs.folder / name)
-    context = replace(runs.context(archive, name), lone_step=True)
-    for step in STEPS[:-1]:
-        assert execute(step, context).status == "succeeded"
-    return name
-
-
-def killed(runs: Runs, run_id: str, nth: int) -> bool:
-    """Publish in a process that dies after a commit; False if it had fewer and ended well."""
-    command = [sys.executable, "-m", "tests.support.dying_publish", str(runs.settings.home)]
-    root = Path(__file__).resolve().parents[2]
-    ended = subprocess.run(
-        [*command, runs.source.name, run_id, str(nth)], cwd=root, check=False, timeout=500
-    )
-    assert ended.returncode in (0, -signal.SIGKILL)
-    return ended.returncode != 0
-
-
 def test_no_reader_sees_half_a_transaction_wherever_publish_is_killed(
-    spark, settings, tmp_path, figure
-):
-    runs, bank = open_runs(spark, settings, tmp_path, "readers"), Bank("readers")
-    bank.transfer(1)
-    runs.run(bank.source)
-    reader, kills = Reader(settings, "readers"), 0
+    spark: SparkSession, settings: Settings, tmp_path: Path, figure: Callable[[str], None]
+) -> None:
+    campaign = begin(spark, settings, tmp_path, "readers")
+    reader, places = campaign.reader, range(1, PASSED["publish.after_commit"] + 1)
     with reader.polling():
-        for nth in itertools.count(1) if EVERY_CASE else SAMPLED:
-            bank.transfer(3)
-            if not killed(runs, staged(runs, bank, f"killed_{nth}"), nth):
-                break
-            kills += 1
-            bank.transfer(1)
-            outcomes = runs.run(bank.source)
-            assert [outcome.status for outcome in outcomes.values()] == ["succeeded"] * 5
-            silver = {f"silver_readers.public__{table}": None for table in TABLES}
-            assert sums_at(open_catalog(settings), silver) == bank.sums
+        for nth in places if EVERY_CASE else SAMPLED:
+            assert campaign.kill("publish.after_commit", nth)
+            campaign.finish()
+    kills = campaign.kills.total()
     assert reader.halves == {}
     assert len(reader.cuts) > kills
     figure(f"publish killed at {kills} places, {reader.looks} reads of {len(reader.cuts)} cuts")
@@ -76,7 +48,10 @@ def test_the_same_reader_sees_halves_where_tables_are_published_one_by_one(
     runs, bank = open_runs(spark, settings, tmp_path, "one_by_one"), Bank("one_by_one")
     runs.run(bank.source)
     bank.transfer(1)
-    run_id = staged(runs, bank, "table_by_table")
+    run_id = "table_by_table"
+    context = replace(runs.context(bank.source.archive(tmp_path / run_id), run_id), lone_step=True)
+    for step in STEPS[:-1]:
+        assert execute(step, context).status == "succeeded"
     ledger, reader = runs.ledger, Reader(settings, "one_by_one")
     cut, applied = ledger.newest_cut("one_by_one"), ledger.newest_run("one_by_one", "apply", run_id)
     assert cut is not None

@@ -6,6 +6,7 @@ driver is compiled by Janino, which Spark has: no JDK is needed.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -31,14 +32,21 @@ class LostAnswers:
         self._driver = jvm.lost.LosingDriver
 
     @contextmanager
-    def losing(self, nth: int, state: str) -> Iterator[None]:
-        """Lose the answer to write N of the catalog, from 1, with an SQLSTATE."""
-        self._driver.arm(nth, state)
+    def losing(self, nth: int, state: str, *, before: bool = False) -> Iterator[None]:
+        """Lose the answer to write N of the catalog, from 1, with an SQLSTATE.
+
+        With `before` the write is not made: the catalog cannot be reached.
+        """
+        self._driver.arm(nth, before, state)
         try:
             yield
         finally:
             self.left = int(self._driver.left())
-            self._driver.arm(0, "")
+            self._driver.arm(0, before, "")
+
+    def kill_at(self, nth: int, *, before: bool) -> None:
+        """End this process and its JVM at write N of the catalog, before or after it is made."""
+        self._driver.arm(nth, before, f"kill {os.getpid()}")
 
 
 def _is_installed(jvm: Any) -> bool:

@@ -112,6 +112,11 @@ def test_a_cut_is_as_old_as_its_first_published_row():
     assert 11 not in cuts_of(rows, KEEP, NOW).needed
 
 
+def test_a_cut_that_was_announced_behind_a_later_one_needs_nothing():
+    rows = [cut_row(3, orders=13), cut_row(2, "pending", orders=12)]
+    assert cuts_of(rows, KEEP, NOW).needed == {13: "00000003"}
+
+
 def test_a_source_without_cuts_needs_nothing():
     assert cuts_of([], KEEP, NOW) == Cuts()
 

@@ -220,6 +220,20 @@ def identities_of(cut: CutRow | None) -> dict[str, tuple[str | int | None, ...]]
     return {name: tuple(parts) for name, parts in json.loads(cut.identities).items()}
 
 
+def waiting_cuts(cuts: Iterable[CutRow]) -> list[CutRow]:
+    """The cuts that were announced and may still be published.
+
+    A run that lost its lease right before it announced one announces it behind a later cut, which
+    has its messages: such a cut is nobody's.
+
+    Args:
+        cuts: All states of all cuts of a source, in the order of their ids.
+    """
+    rows = list(cuts)
+    newest = max((row.cut_id for row in rows if row.state == "published"), default="")
+    return [row for row in rows if row.cut_id > newest]
+
+
 def replaced_of(cut: CutRow | None) -> dict[str, int]:
     """Iceberg table → the snapshot of `main` whose place its snapshot in the cut takes."""
     if cut is None or not cut.replaced:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from lakehouse.config import KeepConfig
+from lakehouse.plan.handover import waiting_cuts
 from lakehouse.plan.rebuilding import REBUILDING, UNDO
 from lakehouse.plan.records import CutRow
 from lakehouse.plan.tables import MAIN
@@ -112,7 +113,7 @@ def cuts_of(rows: Iterable[CutRow], keep: KeepConfig, now: datetime) -> Cuts:
     published = {row.cut_id: row for row in order if row.state == "published"}
     times = {row.cut_id: row.recorded_at for row in reversed(order) if row.state == "published"}
     kept = kept_cuts(times, keep, now)
-    waiting = [row for row in order if row.cut_id not in published]
+    waiting = waiting_cuts(order)
     standing = [published[cut] for cut in sorted(kept)] + waiting
     needed = {s: row.cut_id for row in reversed(standing) for s in row.tables.values()}
     newest = [published[max(published)]] if published else []

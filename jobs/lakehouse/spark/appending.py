@@ -14,6 +14,7 @@ from pyiceberg.table import Table, Transaction
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.update import TableUpdate
 
+from lakehouse.failpoints import reach
 from lakehouse.spark.commits import COMMIT_PROPERTY
 
 # A snapshot is forgotten when it is a minute old: another one is rarely due in the same append.
@@ -31,11 +32,18 @@ def append(table: Table, rows: pa.Table) -> None:
         CommitFailedException: Others were first each time.
         ValidationException: Others forgot the snapshot each time.
     """
+    reach("before_write")
+    _append(table, rows)
+    reach("after_commit")
+
+
+def _append(table: Table, rows: pa.Table) -> None:
     for left in reversed(range(_BEGINNINGS)):
         marker = uuid.uuid4().hex
         try:
             with _Append(table) as transaction:
                 transaction.append(rows, {COMMIT_PROPERTY: marker})
+                reach("after_files")
         except ValidationException:
             if not left:
                 raise

@@ -61,12 +61,6 @@ def fast_forward(spark: SparkSession, table: str, branch: str) -> None:
         raise
 
 
-def set_main(spark: SparkSession, table: str, snapshot_id: int) -> None:
-    """Make a snapshot the head of `main`, whatever `main` was."""
-    call = f"CALL {CATALOG}.system.set_current_snapshot('{full_name(table)}', {snapshot_id})"
-    change(spark, call, lambda: _is_at(spark, table, snapshot_id))
-
-
 def create_tag(spark: SparkSession, table: str, tag: str, snapshot_id: int) -> None:
     """Tag a snapshot; a tag that is there already keeps its snapshot."""
     create = f"CREATE TAG IF NOT EXISTS {quote_ident(tag)} AS OF VERSION {snapshot_id}"

@@ -20,6 +20,8 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from lakehouse.failpoints import reach
+
 # How often a change of metadata is tried while others are first, and how often rows are written.
 _TRIES = 10
 _ROW_TRIES = 3
@@ -39,6 +41,12 @@ def change(spark: SparkSession, statement: str, is_made: Callable[[], bool]) -> 
         statement: Makes the change in one commit.
         is_made: Whether the table, loaded again, has it.
     """
+    reach("before_commit")
+    _change(spark, statement, is_made)
+    reach("after_commit")
+
+
+def _change(spark: SparkSession, statement: str, is_made: Callable[[], bool]) -> None:
     for left in reversed(range(_TRIES)):
         try:
             spark.sql(statement)
@@ -63,6 +71,14 @@ def write_rows(
         branch: An existing branch, with a snapshot.
         act: Writes the rows; gets properties that the commit's snapshot has to carry.
     """
+    reach("before_write")
+    _write_rows(spark, table, branch, act)
+    reach("after_commit")
+
+
+def _write_rows(
+    spark: SparkSession, table: str, branch: str, act: Callable[[Mapping[str, str]], object]
+) -> None:
     for left in reversed(range(_ROW_TRIES)):
         marker = uuid.uuid4().hex
         try:

@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from pyiceberg.catalog import Catalog
 
 from lakehouse.errors import Superseded
+from lakehouse.failpoints import reach
 from lakehouse.plan.lease import (
     BETWEEN_STEPS_S,
     HEARTBEAT_S,
@@ -160,6 +161,7 @@ class Leases:
             tries += 1
             mine = _next(seen, run_id, staged, is_upkeep=is_upkeep)
             if self._table.took(mine):
+                reach("after_lease")
                 return seen, mine
         raise Superseded(f"Source {self._source!r}: the lease was contended {_TRIES} times; retry")
 

@@ -23,6 +23,7 @@ from sqlalchemy.exc import DBAPIError
 
 from lakehouse.config import Settings
 from lakehouse.plan.catalog import CATALOG, pyiceberg_properties
+from lakehouse.plan.handover import waiting_cuts
 from lakehouse.plan.records import (
     CUTS,
     QUARANTINE,
@@ -161,10 +162,8 @@ class Ledger:
         return published[-1] if published else None
 
     def pending_cut(self, source: str) -> CutRow | None:
-        """The cut that was announced and never published; None when every cut is."""
-        cuts = self.cuts(source)
-        published = {row.cut_id for row in cuts if row.state == "published"}
-        return next((row for row in reversed(cuts) if row.cut_id not in published), None)
+        """The cut that was announced and may still be published; None where there is none."""
+        return next(reversed(waiting_cuts(self.cuts(source))), None)
 
     def _open_or_create(self, table: ControlTable) -> Table:
         try:

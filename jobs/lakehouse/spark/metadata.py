@@ -91,19 +91,21 @@ def is_only_rewritten(catalog: Catalog, table: str, snapshot: int) -> bool:
 
     Compaction moves `main` away from the history of a staged snapshot without changing a row.
     What was before the rewrites is a snapshot of that history or of an earlier cut, even where
-    expiry has removed the links between them.
+    expiry has removed the links between them. A later cut has rows that the staged one lacks.
     """
     metadata = load_metadata(catalog, table)
     if metadata is None:
         return False
-    history = {snapshot, *_ids(ancestors_of(metadata.snapshot_by_id(snapshot), metadata))}
+    staged = metadata.snapshot_by_id(snapshot)
+    cut = own_properties(staged).get(CUT_PROPERTY, "") if staged else ""
+    history = {snapshot, *_ids(ancestors_of(staged, metadata))}
     for each in ancestors_of(metadata.snapshot_by_name(MAIN), metadata):
         if each.snapshot_id in history:
             return True
         if each.summary is None:
             return False
-        if CUT_PROPERTY in each.summary.additional_properties:
-            return True
+        if found := each.summary.additional_properties.get(CUT_PROPERTY):
+            return not cut or found <= cut
         if each.summary.operation.value != _REWRITE:
             return False
     return True

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 
 from pyspark.sql import Row, SparkSession
 
+from lakehouse.failpoints import reach
 from lakehouse.names import quote_ident
 from lakehouse.plan.catalog import CATALOG
 from lakehouse.plan.compacting import Layout
@@ -101,7 +102,10 @@ def _rewrite(
 
 def _call(spark: SparkSession, procedure: str, table: str, arguments: Iterable[str]) -> list[Row]:
     given = ", ".join([f"table => {literal(full_name(table))}", *arguments])
-    return spark.sql(f"CALL {CATALOG}.system.{procedure}({given})").collect()
+    reach("before_write")
+    told = spark.sql(f"CALL {CATALOG}.system.{procedure}({given})").collect()
+    reach("after_commit")
+    return told
 
 
 def _timestamp(time: datetime) -> str:

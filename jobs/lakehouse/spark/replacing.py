@@ -13,6 +13,7 @@ from pyiceberg.catalog import Catalog
 from pyspark.sql import SparkSession
 
 from lakehouse.errors import MainMoved
+from lakehouse.failpoints import reach
 from lakehouse.plan.tables import MAIN
 from lakehouse.spark import metadata
 from lakehouse.spark.branches import create_branch, is_lost_race
@@ -35,14 +36,15 @@ def replace_main(spark: SparkSession, table: str, expected: int, snapshot_id: in
     found = None if head is None else int(head.snapshotId())
     if found != expected:
         raise MainMoved(_other_head(table, expected, found))
+    reach("before_commit")
     try:
         change.replaceBranch(MAIN, snapshot_id).commit()
     except Py4JJavaError as failure:
-        if ref_of(spark, full_name(table), MAIN) == snapshot_id:
-            return
-        if is_lost_race(str(failure)):
-            raise MainMoved(_other_head(table, expected, None)) from failure
-        raise
+        if ref_of(spark, full_name(table), MAIN) != snapshot_id:
+            if is_lost_race(str(failure)):
+                raise MainMoved(_other_head(table, expected, None)) from failure
+            raise
+    reach("after_commit")
 
 
 def begin_empty(

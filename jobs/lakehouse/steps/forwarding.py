@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -22,8 +21,8 @@ from lakehouse.spark.properties import rename_columns
 from lakehouse.spark.renamed import under_new_names
 from lakehouse.spark.replacing import replace_main
 from lakehouse.steps.context import StepContext
+from lakehouse.steps.together import together
 
-_WORKERS = 4
 # How the branches of ordinary runs begin.
 STAGING = "staging_"
 
@@ -51,16 +50,16 @@ def finish(context: StepContext, cut: CutRow, check: Callable[[], None]) -> None
     _rename_columns(context, cut, check)
     cut = replace(cut, tables=_under_new_names(context, cut, check))
     changed = _not_at(context, cut)
-    _each(changed, lambda table: _tag_replaced(context, cut, table))
-    _each(changed, lambda table: _tag(context, cut, table))
+    together(lambda table: _tag_replaced(context, cut, table), changed)
+    together(lambda table: _tag(context, cut, table), changed)
     check()
     context.ledger.append(CUTS, [replace(cut, state="published", recorded_at=datetime.now(UTC))])
-    _each(changed, lambda table: _forward(context, cut, table, check))
+    together(lambda table: _forward(context, cut, table, check), changed)
 
 
 def _forward_all(context: StepContext, cut: CutRow, check: Callable[[], None]) -> None:
     _move_tables(context, cut, check)
-    _each(_not_at(context, cut), lambda table: _forward(context, cut, table, check))
+    together(lambda table: _forward(context, cut, table, check), _not_at(context, cut))
 
 
 def _move_tables(context: StepContext, cut: CutRow, check: Callable[[], None]) -> None:
@@ -141,21 +140,26 @@ def _forward(context: StepContext, cut: CutRow, table: str, check: Callable[[], 
         replace_main(context.spark, table, old if head is None else head, cut.tables[table])
     else:
         _fast_forward(context, cut, table)
-    done = (STAGING, REBUILDING) if cut.replaced else (STAGING,)
     for ref in metadata.refs(context.ledger.catalog, table):
-        if ref.startswith(done):
+        if _is_over(ref, cut):
             branches.drop_branch(context.spark, table, ref)
 
 
+def _is_over(ref: str, cut: CutRow) -> bool:
+    """Whether a branch was for this cut or one before; who took the lease since has its own."""
+    if ref.startswith(STAGING):
+        token = ref.rpartition("_")[2]
+        return token.isdigit() and int(token) <= cut.token
+    return bool(cut.replaced) and ref.startswith(REBUILDING)
+
+
 def _fast_forward(context: StepContext, cut: CutRow, table: str) -> None:
+    catalog, snapshot = context.ledger.catalog, cut.tables[table]
     try:
         branches.fast_forward(context.spark, table, f"cut_{cut.cut_id}")
     except MainMoved:
-        if not metadata.is_only_rewritten(context.ledger.catalog, table, cut.tables[table]):
+        head = metadata.head(catalog, table)
+        if head is None or not metadata.is_only_rewritten(catalog, table, snapshot):
             raise
-        branches.set_main(context.spark, table, cut.tables[table])
-
-
-def _each(names: list[str], act: Callable[[str], None]) -> None:
-    with ThreadPoolExecutor(_WORKERS) as pool:
-        list(pool.map(act, names))
+        # Only from what was judged: another run may publish in this moment.
+        replace_main(context.spark, table, head.snapshot_id, snapshot)

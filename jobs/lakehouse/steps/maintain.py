@@ -17,6 +17,7 @@ from typing import cast
 import structlog
 
 from lakehouse.errors import first_line
+from lakehouse.failpoints import reach
 from lakehouse.names import bronze_table, silver_namespace
 from lakehouse.plan import compacting
 from lakehouse.plan.compacting import Figures, Maintained
@@ -104,6 +105,7 @@ def _attempt(this: _Round, table: str, act: Callable[[], _Done]) -> Maintained |
     metadata = load_metadata(catalog, table)
     after = upkeep.figures(metadata) if metadata else None
     _LOG.info("table maintained", table=table, removed=done.removed)
+    reach("between_tables")
     return Maintained(table, before, after, done.removed, notes=done.notes)
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -34,8 +33,7 @@ from lakehouse.steps.applying import Applying, Rebuilt, commit_summary, staging_
 from lakehouse.steps.context import StepContext
 from lakehouse.steps.remaking import Built, begin, fitting, staged
 from lakehouse.steps.replacement import drop_branches
-
-_WORKERS = 4
+from lakehouse.steps.together import together
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +133,7 @@ def _only(work: Applying, choice: Choice) -> Applying:
 
 def heal_all(made: Narrowed) -> dict[str, tuple[int | None, Difference]]:
     """Stage what differs; Iceberg table → the head of `main`, and how it differs."""
-    with ThreadPoolExecutor(_WORKERS) as pool:
-        parts = list(pool.map(lambda plan: _heal(made, plan), made.built.parts[0].plans))
+    parts = together(lambda plan: _heal(made, plan), made.built.parts[0].plans)
     return {name: each for part in parts for name, each in part.items()}
 
 

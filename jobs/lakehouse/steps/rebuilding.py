@@ -7,7 +7,6 @@ the same with what was published meanwhile, and without what repairs took out.
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -27,8 +26,7 @@ from lakehouse.steps.applying import Rebuilt, commit_summary, staged_table
 from lakehouse.steps.context import StepContext
 from lakehouse.steps.remaking import Built, Part, begin, fitting, opened, plans_of, staged
 from lakehouse.steps.staging import stage_all
-
-_WORKERS = 4
+from lakehouse.steps.together import together
 
 
 def build(context: StepContext, rebuild: Rebuild, cut: CutRow, choice: Choice) -> Built:
@@ -111,9 +109,8 @@ def without_removed(
             rows=rows,
         )
 
-    with ThreadPoolExecutor(_WORKERS) as pool:
-        tables = pool.map(one, built.tables.values())
-        return replace(built, tables=dict(zip(built.tables, tables, strict=True)))
+    tables = together(one, built.tables.values())
+    return replace(built, tables=dict(zip(built.tables, tables, strict=True)))
 
 
 def _both(table: StagedTable, later: StagedTable | None) -> StagedTable:

@@ -18,6 +18,7 @@ from pathlib import Path
 import structlog
 
 from lakehouse.errors import LakehouseError, Superseded, first_line
+from lakehouse.failpoints import reach, within
 from lakehouse.plan.records import RUNS, RunRow, Step
 from lakehouse.steps.context import StepContext, StepOutcome
 from lakehouse.steps.lagging import with_lag
@@ -53,6 +54,11 @@ def run_recorded(step: Step, context: StepContext, function: StepFunction) -> St
     Raises:
         Exception: Any other error, after its row is written.
     """
+    with within(step):
+        return _run_recorded(step, context, function)
+
+
+def _run_recorded(step: Step, context: StepContext, function: StepFunction) -> StepOutcome:
     earlier = [row for row in context.ledger.runs(context.source.name) if row.step == step]
     attempt = 1 + sum(row.run_id == context.run_id for row in earlier)
     context = dataclasses.replace(context, attempt=attempt)
@@ -93,6 +99,7 @@ def _record(step: Step, context: StepContext, started: datetime, outcome: StepOu
         message=outcome.message,
     )
     context.ledger.append(RUNS, [row])
+    reach("after_mirror")
 
 
 @cache

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 
 from lakehouse.config import mask_secret
 from lakehouse.plan.progress import Progress
@@ -18,9 +16,7 @@ from lakehouse.spark.reached import reached
 from lakehouse.spark.stage import Staged, stage_table
 from lakehouse.spark.writing import Work
 from lakehouse.steps.applying import Applying, commit_summary
-
-# Tables that are staged at once; each has few Spark jobs and many small waits.
-_WORKERS = 4
+from lakehouse.steps.together import together
 
 
 def stage_all(
@@ -34,12 +30,9 @@ def stage_all(
         touched: Silver table → the global view of the rows that are made; of the others all are.
     """
     views = touched or {}
-    stage = partial(_stage, work)
-    of_plans = [views.get(plan.silver, "") for plan in plans]
     work.batch.envelopes.createOrReplaceGlobalTempView(_view(work))
     try:
-        with ThreadPoolExecutor(_WORKERS) as pool:
-            staged = list(pool.map(stage, plans, of_plans))
+        staged = together(lambda plan: _stage(work, plan, views.get(plan.silver, "")), plans)
     finally:
         work.context.spark.catalog.dropGlobalTempView(_view(work))
     return {plan.silver: result for plan, result in zip(plans, staged, strict=True)}

@@ -15,16 +15,21 @@ import java.util.List;
 import java.util.Properties;
 import java.util.logging.Logger;
 
-/** SQLite's driver, which does write N of the catalog and then reports that the answer is lost. */
+/** SQLite's driver, which fails or ends the process at write N of the catalog. */
 public class LosingDriver implements Driver {
   private static final Driver REAL = new org.sqlite.JDBC();
   private static int left = 0;
-  private static String state = "";
+  private static boolean isBefore = false;
+  private static String action = "";
 
-  /** The answer to the N-th write from here on (from 1) is lost; of 0, none is. */
-  public static synchronized void arm(int nth, String sqlState) {
+  /**
+   * The N-th write from here on (from 1; of 0, none) fails with an SQLSTATE, before it is made or
+   * when its answer is lost; of "kill PID" that process and this one end there.
+   */
+  public static synchronized void arm(int nth, boolean before, String stateOrKill) {
     left = nth;
-    state = sqlState;
+    isBefore = before;
+    action = stateOrKill;
   }
 
   /** How many writes are left until then. */
@@ -32,9 +37,22 @@ public class LosingDriver implements Driver {
     return left;
   }
 
-  static synchronized void written(String sql) throws SQLException {
-    if (left > 0 && --left == 0) {
-      throw new SQLException("the answer is lost: " + sql, state);
+  static synchronized void at(boolean before, String sql) throws SQLException {
+    if (left == 0 || before != isBefore || --left > 0) {
+      return;
+    }
+    if (action.startsWith("kill ")) {
+      kill(action.substring(5));
+      Runtime.getRuntime().halt(137);
+    }
+    throw new SQLException((before ? "no connection: " : "the answer is lost: ") + sql, action);
+  }
+
+  private static void kill(String pid) {
+    try {
+      new ProcessBuilder(new String[] {"kill", "-KILL", pid}).start().waitFor();
+    } catch (Exception error) {
+      throw new IllegalStateException(error);
     }
   }
 
@@ -96,6 +114,10 @@ class Watched implements InvocationHandler {
   }
 
   public Object invoke(Object proxy, Method method, Object[] args) throws Throwable {
+    boolean isWrite = method.getName().equals("executeUpdate");
+    if (isWrite) {
+      LosingDriver.at(true, sql);
+    }
     Object done;
     try {
       done = method.invoke(real, args);
@@ -105,8 +127,8 @@ class Watched implements InvocationHandler {
     if (method.getName().equals("prepareStatement")) {
       return of(PreparedStatement.class, done, (String) args[0]);
     }
-    if (method.getName().equals("executeUpdate")) {
-      LosingDriver.written(sql);
+    if (isWrite) {
+      LosingDriver.at(false, sql);
     }
     return done;
   }
