@@ -77,6 +77,12 @@ def test_offsets_whose_loss_a_person_accepted_are_no_gap() -> None:
     assert landed_of(FIRST, gap, before=offsets(100)).skipped == {}
 
 
+def test_a_range_begins_lower_where_the_landing_before_was_taken_back() -> None:
+    again = landing("run", 5, 120, [("t", 0, 60)])
+    [found] = landed_of(FIRST, again).ranges
+    assert (found.start, found.end) == (60, 120)
+
+
 def test_a_topic_that_was_created_again_has_no_gap() -> None:
     gap = landing("run", 5, 120, [("t", 0, 104)])
 

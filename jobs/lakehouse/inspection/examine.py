@@ -1,4 +1,4 @@
-"""The way in of one source, examined from end to end: connectors, topics, database."""
+"""One source, examined from end to end: connectors, topics, database, and its Iceberg tables."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ from lakehouse.errors import ConfigError, LandingRefused
 from lakehouse.inspection.addresses import CONNECT, DATABASE, connect_url, database_of
 from lakehouse.inspection.connectors import ConnectorFacts, read_connectors
 from lakehouse.inspection.databases import read_binlog, read_postgresql
+from lakehouse.inspection.tables import read_all
 from lakehouse.inspection.topics import read_source_topics
 from lakehouse.plan.doctor.binlog import judge_binlog
 from lakehouse.plan.doctor.connector import judge_connector, judge_running
 from lakehouse.plan.doctor.findings import Finding
 from lakehouse.plan.doctor.postgresql import judge_postgresql
+from lakehouse.plan.doctor.tables import judge_tables
 from lakehouse.plan.doctor.topics import judge_topics
 from lakehouse.spark.kafka import KafkaUnreachable
 from lakehouse.spark.ledger import Ledger
@@ -46,6 +48,7 @@ def examine(source: SourceConfig, settings: Settings) -> Examination:
         findings += judge_connector(connector.name, connector.config, source)
     looked = [f"connector {connector.name}" for connector in connectors or ()]
     parts: tuple[tuple[str, Callable[[], tuple[Finding, ...]]], ...] = (
+        ("tables", lambda: _tables(source, settings)),
         ("topics", lambda: _topics(source, settings)),
         ("database", lambda: _database(source, settings, connectors or ())),
     )
@@ -82,6 +85,10 @@ def _running(connectors: tuple[ConnectorFacts, ...]) -> Mapping[str, str]:
 def _topics(source: SourceConfig, settings: Settings) -> tuple[Finding, ...]:
     properties = kafka_properties(source, settings)
     return judge_topics(read_source_topics(source, properties, Ledger(settings)), source)
+
+
+def _tables(source: SourceConfig, settings: Settings) -> tuple[Finding, ...]:
+    return judge_tables(read_all(source, Ledger(settings)), source.name)
 
 
 def _database(

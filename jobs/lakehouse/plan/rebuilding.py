@@ -69,6 +69,7 @@ class Difference:
         found: How many only the rebuilt one has.
         changed: How many have other rows.
         keys: The first of these keys; none of a table without a key.
+        is_unread: Whether the running table cannot be read, so that nothing is known of its rows.
     """
 
     table: str
@@ -79,11 +80,12 @@ class Difference:
     found: int = 0
     changed: int = 0
     keys: tuple[str, ...] = ()
+    is_unread: bool = False
 
     @property
     def count(self) -> int:
-        """How many keys, or rows, differ."""
-        return self.lost + self.found + self.changed
+        """How many keys, or rows, differ; at least one where the running table is not read."""
+        return self.lost + self.found + self.changed or int(self.is_unread)
 
     @property
     def sentence(self) -> str:
@@ -94,6 +96,8 @@ class Difference:
         """For a person, with so many keys at most."""
         if not self.count:
             return f"{self.table}: equal, {self.after} rows"
+        if self.is_unread:
+            return f"{self.table}: the old rows cannot be read; {self.after} rows in their place"
         parts = ((self.found, "come back"), (self.changed, "change"), (self.lost, "go"))
         what = ", ".join(f"{count} {how}" for count, how in parts if count)
         named = self.keys[:most]

@@ -108,11 +108,12 @@ def _summed(counts: Iterable[tuple[TopicPartition, int]]) -> dict[TopicPartition
 def _ranges(
     start: LandedOffsets, begun: Mapping[TopicPartition, int], end: LandedOffsets
 ) -> Iterator[OffsetRange]:
-    """From where the landing before ended; a new topic from where this one began."""
+    """From where the landing before ended, or this one began: that one may have been taken back."""
     for topic, progress in sorted(end.topics.items()):
         for number, behind in sorted(progress.next_offsets.items()):
             was = _first(start, topic, number, progress.topic_id)
-            first = begun.get((topic, number), 0) if was is None else was
+            started = begun.get((topic, number), 0 if was is None else was)
+            first = started if was is None else min(was, started)
             if first < behind:
                 yield OffsetRange(topic, number, first, behind, progress.topic_id)
 

@@ -7,16 +7,21 @@ counts and a few keys reaches the driver.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pyspark.sql.functions as F
+import structlog
 from pyspark.sql import DataFrame
 from pyspark.sql import types as T
 
+from lakehouse.errors import first_line
 from lakehouse.names import quote_ident
 from lakehouse.plan.rebuilding import KEYS_SHOWN, Difference
+from lakehouse.spark.commits import FAILURES
 from lakehouse.spark.rows import values_text
 from lakehouse.spark.tables import type_ddl
 
+_LOG = structlog.get_logger()
 _NESTED = (T.ArrayType, T.MapType, T.StructType)
 _SUM = "aggregate({}, CAST(0 AS decimal(38,0)), (s, h) -> CAST(s + h AS decimal(38,0)))"
 
@@ -33,6 +38,21 @@ def compare(table: str, before: DataFrame, after: DataFrame, key: Sequence[str])
     types = {field.name: type_ddl(field.dataType) for field in before.schema.fields}
     name = values_text({each: types[each] for each in key}) if key else None
     return contrast(table, before, after, name)[0]
+
+
+def compare_or_replace(
+    table: str, before: DataFrame, after: DataFrame, key: Sequence[str]
+) -> Difference:
+    """As `compare`; a table of which a file is missing or torn has no rows to compare with.
+
+    Raises:
+        PySparkException: The rows that take their place cannot be read either.
+    """
+    try:
+        return compare(table, before, after, key)
+    except FAILURES as failure:
+        _LOG.warning("the old rows cannot be read", table=table, reason=first_line(failure))
+        return replace(compare(table, after.limit(0), after, key), is_unread=True)
 
 
 def contrast(

@@ -9,7 +9,6 @@ equal stays as it is.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
 from typing import cast
 
@@ -21,7 +20,7 @@ from lakehouse.plan.records import CutRow
 from lakehouse.plan.replay import replay_laws
 from lakehouse.plan.tables import MAIN
 from lakehouse.spark import metadata, tables
-from lakehouse.spark.comparing import compare
+from lakehouse.spark.comparing import compare_or_replace
 from lakehouse.spark.leases import Leases
 from lakehouse.spark.session import tune
 from lakehouse.steps.context import Json, StepContext, StepOutcome
@@ -31,9 +30,8 @@ from lakehouse.steps.reapply import laws_before
 from lakehouse.steps.rebuilding import build, catch_up, without_removed
 from lakehouse.steps.remaking import Built
 from lakehouse.steps.replacement import became, drop_branches, fates_of, replacing_cut, take
+from lakehouse.steps.together import together
 from lakehouse.steps.undoing import reopen, take_back
-
-_WORKERS = 4
 
 
 def rebuild(context: StepContext, asked: Rebuild) -> StepOutcome:
@@ -118,10 +116,9 @@ def _compared(context: StepContext, built: Built) -> dict[str, tuple[int | None,
         tune(session, 2 * max(table.rows, there or 0))
         before, after = (tables.at_ref(session, name, ref) for ref in (MAIN, built.branch))
         key = table.key if name == table.silver else ()
-        return head.snapshot_id if head else None, compare(name, before, after, key)
+        return head.snapshot_id if head else None, compare_or_replace(name, before, after, key)
 
-    with ThreadPoolExecutor(_WORKERS) as pool:
-        return {name: each for (_, name), each in zip(pairs, pool.map(one, pairs), strict=True)}
+    return {name: each for (_, name), each in zip(pairs, together(one, pairs), strict=True)}
 
 
 def _sentence(

@@ -1,0 +1,190 @@
+"""The Iceberg tables of a source, looked at file by file: what is missing or cut off.
+
+In: a catalog. Out: `TableFacts`. Metadata and lists of files are read, data files are not: whether
+they are there, and as long as they were written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+from pyiceberg.catalog import Catalog
+from pyiceberg.catalog.sql import IcebergTables, SqlCatalog
+from pyiceberg.exceptions import NoSuchTableError, ValidationError
+from pyiceberg.io import FileIO
+from pyiceberg.manifest import ManifestEntryStatus
+from pyiceberg.serializers import FromInputFile
+from pyiceberg.table import Table
+from pyiceberg.table.snapshots import Snapshot, ancestors_of
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from lakehouse.config import SourceConfig
+from lakehouse.names import TableIdentity, bronze_table, format_table, silver_namespace
+from lakehouse.plan.doctor.tables import Role, TableFacts
+from lakehouse.plan.handover import identities_of
+from lakehouse.plan.records import CONTROL_TABLES, CutRow
+from lakehouse.plan.tables import ENDINGS, MAIN
+from lakehouse.spark.lease_table import LEASES
+from lakehouse.spark.ledger import Ledger
+from lakehouse.spark.upkeep import table_names
+
+_WORKERS = 16
+# Everything that a torn or missing file of metadata may raise; a server's error is none of it.
+_UNREADABLE = (OSError, ValueError, EOFError, KeyError, ValidationError)
+
+
+def read_all(source: SourceConfig, ledger: Ledger) -> tuple[TableFacts, ...]:
+    """All of a source; while a control table cannot be read, the control tables alone."""
+    control = read_control_tables(ledger.catalog)
+    if any(facts.error or facts.missing for facts in control):
+        return control
+    return (*control, *read_tables(source, ledger))
+
+
+def read_control_tables(catalog: Catalog) -> tuple[TableFacts, ...]:
+    """The tables that all sources share, which tell the cuts."""
+    names = [*(table.name for table in CONTROL_TABLES), LEASES]
+    return tuple(_read(catalog, name, Role.CONTROL) for name in names if _exists(catalog, name))
+
+
+def read_tables(source: SourceConfig, ledger: Ledger) -> tuple[TableFacts, ...]:
+    """Bronze and silver of a source; the control tables can be read."""
+    catalog, cut = ledger.catalog, ledger.newest_cut(source.name)
+    bronze = bronze_table(source.name)
+    titles = _titles(source, cut)
+    named = cut.tables if cut else {}
+    found = [
+        _read(catalog, name, Role.SILVER, titles.get(name, ""), named.get(name))
+        for name in table_names(catalog, silver_namespace(source.name))
+    ]
+    if _exists(catalog, bronze):
+        found.insert(0, _read(catalog, bronze, Role.BRONZE))
+    return tuple(found)
+
+
+def locations(catalog: Catalog, table: str) -> tuple[str, str]:
+    """The table's metadata file and the one before, as a catalog in a database has them.
+
+    Of another catalog, and of a table's first metadata, they are empty.
+    """
+    if not isinstance(catalog, SqlCatalog):
+        return "", ""
+    namespace, _, name = table.rpartition(".")
+    row = select(IcebergTables.metadata_location, IcebergTables.previous_metadata_location).where(
+        IcebergTables.catalog_name == catalog.name,
+        IcebergTables.table_namespace == namespace,
+        IcebergTables.table_name == name,
+    )
+    with Session(catalog.engine) as session:
+        found = session.execute(row).first()
+    return ("", "") if found is None else (found[0] or "", found[1] or "")
+
+
+def _exists(catalog: Catalog, name: str) -> bool:
+    try:
+        catalog.load_table(name)
+    except NoSuchTableError:
+        return False
+    except _UNREADABLE:
+        return True
+    return True
+
+
+def _titles(source: SourceConfig, cut: CutRow | None) -> dict[str, str]:
+    """Iceberg table → its source table, of those that a rebuild can make."""
+    return {
+        silver + ending: format_table(TableIdentity.of(identity), source.connector)
+        for silver, identity in identities_of(cut).items()
+        for ending in ENDINGS
+    }
+
+
+def _read(
+    catalog: Catalog, name: str, role: Role, title: str = "", published: int | None = None
+) -> TableFacts:
+    try:
+        table = catalog.load_table(name)
+    except _UNREADABLE as error:
+        location, previous = locations(catalog, name)
+        is_whole = bool(previous) and _can_be_read(catalog, previous)
+        return TableFacts(name, role, str(error), location, previous if is_whole else "")
+    head = table.metadata.snapshot_by_name(MAIN)
+    missing = tuple(sorted(_missing(table.io, _files(table.io, head)))) if head else ()
+    if not missing:
+        return TableFacts(name, role)
+    broken, whole = _broken(table)
+    return TableFacts(
+        name,
+        role,
+        missing=missing,
+        broken=broken,
+        whole=whole,
+        is_published=_needs(table, published, broken),
+        title=title,
+    )
+
+
+def _can_be_read(catalog: Catalog, location: str) -> bool:
+    files = catalog._load_file_io(location=location)  # noqa: SLF001 - there is no public way
+    try:
+        FromInputFile.table_metadata(files.new_input(location))
+    except _UNREADABLE:
+        return False
+    return True
+
+
+def _broken(table: Table) -> tuple[tuple[int, ...], int | None]:
+    """The newest snapshots whose own files are missing, and the first one before that is whole."""
+    broken: list[int] = []
+    for each in ancestors_of(table.metadata.snapshot_by_name(MAIN), table.metadata):
+        if not any(_missing(table.io, _files(table.io, each, own=True))):
+            return tuple(broken), each.snapshot_id
+        broken.append(each.snapshot_id)
+    return tuple(broken), None
+
+
+def _needs(table: Table, published: int | None, broken: tuple[int, ...]) -> bool:
+    """Whether a published snapshot has a broken one in its history, or lacks files itself."""
+    snapshot = table.metadata.snapshot_by_id(published) if published else None
+    if snapshot is None:
+        return False
+    history = (each.snapshot_id for each in ancestors_of(snapshot, table.metadata))
+    return bool({*broken} & {*history}) or any(_missing(table.io, _files(table.io, snapshot)))
+
+
+def _files(files: FileIO, snapshot: Snapshot, *, own: bool = False) -> Iterator[tuple[str, int]]:
+    """Path and length of each file that a snapshot reads, or of those that it has written itself.
+
+    A list of files that is not there, or torn, is one of them, of a length that none has.
+    """
+    try:
+        manifests = snapshot.manifests(files)
+    except _UNREADABLE:
+        yield snapshot.manifest_list, -1
+        return
+    for manifest in manifests:
+        if own and manifest.added_snapshot_id != snapshot.snapshot_id:
+            continue
+        try:
+            entries = manifest.fetch_manifest_entry(files, discard_deleted=True)
+        except _UNREADABLE:
+            yield manifest.manifest_path, -1
+            continue
+        for entry in entries:
+            if not own or entry.status == ManifestEntryStatus.ADDED:
+                yield entry.data_file.file_path, entry.data_file.file_size_in_bytes
+
+
+def _missing(files: FileIO, named: Iterable[tuple[str, int]]) -> Iterator[str]:
+    """Those that are not there, or shorter."""
+
+    def is_missing(path: str, size: int) -> bool:
+        found = files.new_input(path)
+        return size < 0 or not found.exists() or len(found) < size
+
+    pairs = list(dict.fromkeys(named))
+    with ThreadPoolExecutor(_WORKERS) as pool:
+        found = pool.map(lambda pair: is_missing(*pair), pairs)
+        yield from (path for (path, _), gone in zip(pairs, found, strict=True) if gone)
