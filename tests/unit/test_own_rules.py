@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lakehouse.config import SourceConfig, parse_source
+from lakehouse.config import Settings, SourceConfig, load_sources, parse_source
 from lakehouse.config.rules import OwnRule, read_columns
 from lakehouse.errors import ConfigError
 from lakehouse.quality.judgement import Measurement
@@ -87,6 +87,20 @@ def read(tmp_path: Path):
 def rules_of(source: SourceConfig) -> dict[str, tuple[str, int, str]]:
     rules = source.tables["public.orders"].rules
     return {rule.name: (rule.violated or rule.unique, rule.most, rule.severity) for rule in rules}
+
+
+def test_a_rules_file_that_lies_beside_its_source_is_no_source(tmp_path: Path) -> None:
+    (tmp_path / "inventory.toml").write_text(HEAD + 'expectations = "orders.rules.toml"\n')
+    rule = '[[rules]]\nname = "a"\ndescription = "No id is negative."\nviolated = "id < 0"\n'
+    (tmp_path / "orders.rules.toml").write_text(rule)
+    (tmp_path / "broken.toml").write_text("[[rules]]\nname = \n")
+    settings = Settings.from_environment({"LAKEHOUSE_SOURCES": str(tmp_path)})
+
+    with pytest.raises(ConfigError, match=r"broken\.toml: expected valid TOML"):
+        load_sources(settings)
+    (tmp_path / "broken.toml").unlink()
+    [source] = load_sources(settings)
+    assert rules_of(source).keys() == {"a"}
 
 
 def test_a_contract_becomes_rules_and_says_what_is_not_judged(read) -> None:

@@ -177,10 +177,20 @@ def _texts(settings: Settings) -> dict[Path, str]:
     texts = {}
     for path in sorted(folder.glob("*.toml")):
         try:
-            texts[path] = path.read_text(encoding="utf-8")
+            text = path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as broken:
             raise ConfigError(f"{path}: expected a readable UTF-8 file: {broken}") from broken
+        if not _has_rules_alone(text):
+            texts[path] = text
     return texts
+
+
+def _has_rules_alone(text: str) -> bool:
+    """Whether a file is a table's own expectations, which lie beside their source's."""
+    try:
+        return tomllib.loads(text).keys() == {"rules"}
+    except tomllib.TOMLDecodeError:
+        return False
 
 
 def _prefixes(texts: Mapping[Path, str]) -> dict[Path, str]:
