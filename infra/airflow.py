@@ -6,6 +6,7 @@ Everything that Airflow must keep to itself (database login, signing keys) is in
 
 from __future__ import annotations
 
+import base64
 import configparser
 import hashlib
 import io
@@ -64,6 +65,8 @@ def _settings(home: StackHome, metadata: Database, api_port: int) -> dict[str, d
             "simple_auth_manager_users": f"{ADMIN_USER}:admin,{VIEWER_USER}:viewer",
             "simple_auth_manager_passwords_file": str(password_file(home)),
             "execution_api_server_url": f"{api_url(api_port)}/execution/",
+            # What a person stores as a connection is read with the key that it was stored with.
+            "fernet_key": _fernet_key(home),
         },
         "database": {"sql_alchemy_conn": f"postgresql+psycopg2://{login}/{metadata.database}"},
         "logging": {"base_log_folder": str(home.airflow / "logs")},
@@ -83,8 +86,16 @@ def _settings(home: StackHome, metadata: Database, api_port: int) -> dict[str, d
 
 
 def _derived_key(home: StackHome, purpose: str) -> str:
+    return _derived(home, purpose).hex()
+
+
+def _fernet_key(home: StackHome) -> str:
+    return base64.urlsafe_b64encode(_derived(home, "fernet")).decode()
+
+
+def _derived(home: StackHome, purpose: str) -> bytes:
     secret = f"{purpose}:{home.passwords()['airflow_keys']}"
-    return hashlib.sha256(secret.encode()).hexdigest()
+    return hashlib.sha256(secret.encode()).digest()
 
 
 def environment(

@@ -12,15 +12,14 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 
-from infra.spark import spark_environment
 from lakehouse.config import parse_source
+from tests.support.canaries import Search
 from tests.support.debezium import Postgres, Table, column
+from tests.support.event_logs import told_everything
 
 ROOT = Path(__file__).resolve().parents[2]
 SECRET = "the secret canary of keyed hashes"
@@ -109,13 +108,7 @@ def run(home: Path, masks: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> b
     options = "\n".join([*RULES, '[tables."public.people".columns]', *lines])
     source = parse_source(f'connector = "postgresql"\ntopic_prefix = "{name}"\n{options}', name)
     monkeypatch.delenv("SPARK_CONF_DIR", raising=False)
-    environment = os.environ | spark_environment(home)
-    events = home / "events"
-    events.mkdir()
-    defaults = Path(environment["SPARK_CONF_DIR"]) / "spark-defaults.conf"
-    settings = defaults.read_text().replace("spark.log.level WARN", "spark.log.level INFO")
-    settings += "spark.eventLog.enabled true\nspark.eventLog.compress false\n"
-    defaults.write_text(settings + f"spark.eventLog.dir {events.as_uri()}\n")
+    environment = os.environ | told_everything(home)
     environment |= {"LAKEHOUSE_HOME": str(home), "LAKEHOUSE_MASK_KEY": SECRET}
     environment["PYTHONPATH"] = os.pathsep.join((str(ROOT / "jobs"), str(ROOT)))
     archives = history(name, home.parent / f"{home.name}_archives")
@@ -134,30 +127,12 @@ def run(home: Path, masks: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> b
 
 
 def found_in(home: Path, printed: bytes) -> dict[str, set[str]]:
-    """Column → where its canary is, as it is or in Base64, bronze's data left out."""
-    places = {"output": printed, **dict(contents(home))}
-    return {
-        name: {place for place, data in places.items() if any(t in data for t in spellings(text))}
-        for name, text in (CANARIES | {"the secret": SECRET}).items()
-    }
-
-
-def spellings(text: str) -> Iterator[bytes]:
-    """A text, and the part of its Base64 that is the same wherever it begins."""
-    yield text.encode()
-    for shift in range(3):
-        encoded = base64.b64encode(b"\0" * shift + text.encode()).decode().rstrip("=")
-        yield encoded[(shift * 8 + 5) // 6 : -1].encode()
-
-
-def contents(home: Path) -> Iterator[tuple[str, bytes]]:
-    for path in sorted(path for path in home.rglob("*") if path.is_file()):
-        place = str(path.relative_to(home))
-        if place.startswith("warehouse/bronze/canary/data/"):
-            continue
-        yield place, path.read_bytes()
-        if path.suffix == ".parquet":
-            yield f"{place} (rows)", repr(pq.read_table(path).to_pylist()).encode()
+    """Column → where its canary is, bronze's data left out."""
+    search = Search(CANARIES | {"the secret": SECRET})
+    search.look("output", printed)
+    data = home / "warehouse" / "bronze" / "canary" / "data"
+    search.look_below(home, (str(path.relative_to(home)) for path in data.rglob("*")))
+    return {name: search.found.get(name, set()) for name in search.canaries}
 
 
 def test_a_masked_value_is_in_bronze_and_nowhere_else(

@@ -15,6 +15,17 @@ _COMMAND = Path(sys.executable).parent / "lakehouse"
 
 def lakehouse(settings: Settings, *arguments: str) -> str:
     """Run a command in a home; gives what it printed, which is told when it fails."""
+    ended = ended_command(settings, *arguments)
+    told = f"{arguments}: {ended.stdout[-2000:]} {ended.stderr[-2000:]}"
+    assert ended.returncode == 0, told
+    assert "\tat " not in ended.stderr, f"a stack trace: {told}"
+    return ended.stdout
+
+
+def ended_command(
+    settings: Settings, *arguments: str, **variables: str
+) -> subprocess.CompletedProcess[str]:
+    """Run a command in a home, with more variables in its environment; however it ends."""
     environment = {
         name: value for name, value in os.environ.items() if not name.startswith("LAKEHOUSE_")
     }
@@ -23,15 +34,11 @@ def lakehouse(settings: Settings, *arguments: str) -> str:
         "LAKEHOUSE_SOURCES": str(settings.sources),
         **spark_environment(settings.home),
     }
-    ended = subprocess.run(
+    return subprocess.run(
         [str(_COMMAND), *arguments],
-        env=environment,
+        env=environment | variables,
         capture_output=True,
         text=True,
         check=False,
-        timeout=300,
+        timeout=400,
     )
-    told = f"{arguments}: {ended.stdout[-2000:]} {ended.stderr[-2000:]}"
-    assert ended.returncode == 0, told
-    assert "\tat " not in ended.stderr, f"a stack trace: {told}"
-    return ended.stdout

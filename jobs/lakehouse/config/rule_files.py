@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from pydantic import ValidationError
 
@@ -40,12 +40,12 @@ def _with_files(name: str, table: object, folder: Path) -> object:
     rules: list[object] = []
     left: tuple[str, ...] = ()
     if isinstance(file := table.get("contract"), str):
-        path = folder / file
+        path = _beside(folder, file)
         contract = read_contract(_document(path), name, str(path))
         rules += contract.rules
         left = contract.not_judged
     if isinstance(file := table.get("expectations"), str):
-        path = folder / file
+        path = _beside(folder, file)
         document = _document(path)
         listed = document.get("rules") if isinstance(document, Mapping) else None
         if not isinstance(listed, list):
@@ -55,6 +55,17 @@ def _with_files(name: str, table: object, folder: Path) -> object:
     if not rules and not left:
         return table
     return {**table, "rules": [*own, *rules] if isinstance(own, list) else own, "not_judged": left}
+
+
+def _beside(folder: Path, file: str) -> Path:
+    """The file in the folder: errors quote what is read, which is nobody's secret there."""
+    named = PurePath(file)
+    if named.is_absolute() or ".." in named.parts or not file.isprintable():
+        raise ConfigError(
+            f"{file!r}: expected the name of a file in {str(folder)!r}, beside the TOML file, "
+            'such as "orders.rules.toml"'
+        )
+    return folder / named
 
 
 def _document(path: Path) -> object:

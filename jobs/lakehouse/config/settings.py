@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -56,14 +56,49 @@ class Settings(BaseModel):
 
 
 def _checked_catalog(uri: str) -> str:
-    scheme = urlsplit(uri).scheme.partition("+")[0]
+    # The value may hold a password, so nothing of it is shown but its scheme.
+    parts = read_address(uri, "LAKEHOUSE_CATALOG_URI")
+    scheme = parts.scheme.partition("+")[0]
     if scheme not in CATALOG_SCHEMES:
-        # The value may hold a password, so only its scheme is shown.
         raise ConfigError(
             f"LAKEHOUSE_CATALOG_URI: scheme {scheme!r}: expected one of "
             f"{', '.join(CATALOG_SCHEMES)}, such as sqlite:////var/lib/lakehouse/catalog.db"
         )
+    if scheme.startswith("http"):
+        refuse_login(parts, "LAKEHOUSE_CATALOG_URI")
     return uri
+
+
+def read_address(uri: str, variable: str) -> SplitResult:
+    """The parts of an address that may hold a password.
+
+    Raises:
+        ConfigError: It cannot be read. Nothing of it is shown: Python's own error quotes it.
+    """
+    try:
+        parts = urlsplit(uri)
+        _ = parts.port
+    except ValueError:
+        raise ConfigError(
+            f"{variable}: its host and port cannot be read (the value is not shown): expected "
+            "scheme://user:password@host:port/name, in user and password each of / ? # [ ] @ : % "
+            "as its number, such as %2F for /"
+        ) from None
+    return parts
+
+
+def refuse_login(parts: SplitResult, variable: str) -> None:
+    """Refuse an address that has a login in it: addresses are shown in errors and settings.
+
+    Raises:
+        ConfigError: There is one. It is not shown.
+    """
+    if "@" in parts.netloc:
+        raise ConfigError(
+            f"{variable}: there is a login in the address (not shown): expected "
+            f"{parts.scheme}://host:port, since addresses are shown in errors and in Spark's "
+            "settings; let a proxy on this machine add the login"
+        )
 
 
 def _checked_warehouse(uri: str) -> str:

@@ -10,6 +10,7 @@ from infra.home import StackHome
 from infra.sources import Database, Engine
 from infra.state import read_state
 from lakehouse.config import Settings, SourceConfig
+from lakehouse.config.settings import read_address, refuse_login
 from lakehouse.errors import ConfigError
 
 CONNECT, DATABASE = "LAKEHOUSE_CONNECT", "LAKEHOUSE_DATABASE"
@@ -17,9 +18,16 @@ _MEMBERS = ("host", "port", "user", "password", "database")
 
 
 def connect_url(settings: Settings, environment: Mapping[str, str] | None = None) -> str | None:
-    """The address of Kafka Connect's REST interface; None where nobody says it."""
+    """The address of Kafka Connect's REST interface; None where nobody says it.
+
+    Raises:
+        ConfigError: It cannot be read, or a login stands in it. It is not shown.
+    """
     given = os.environ if environment is None else environment
-    return given.get(CONNECT, "").rstrip("/") or read_state(StackHome(settings.home)).connect
+    if url := given.get(CONNECT, ""):
+        refuse_login(read_address(url, CONNECT), CONNECT)
+        return url.rstrip("/")
+    return read_state(StackHome(settings.home)).connect
 
 
 def database_of(

@@ -6,6 +6,7 @@ on while the forms and pages of another one are tested.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -46,9 +47,17 @@ def schedule(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> Schedule
 
 
 @pytest.fixture(scope="package")
-def airflow(stack: Stack, schedule: Schedule) -> Iterator[AirflowAddress]:
+def mask_key() -> str:
+    """The secret of keyed hashes that Airflow's tasks find in their environment."""
+    return secrets.token_hex(16)
+
+
+@pytest.fixture(scope="package")
+def airflow(stack: Stack, schedule: Schedule, mask_key: str) -> Iterator[AirflowAddress]:
     """Airflow, which ends before it slows the tests of other folders down."""
-    state = up(schedule.settings, airflow=True)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("LAKEHOUSE_MASK_KEY", mask_key)
+        state = up(schedule.settings, airflow=True)
     assert state.airflow is not None
     yield state.airflow
     state = stack.state

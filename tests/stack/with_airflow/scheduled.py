@@ -28,7 +28,7 @@ INTERVALS = 5
 LONGEST_S = 4 * PERIOD.total_seconds()
 _MINUTES = PERIOD // timedelta(minutes=1)
 # A day that there is not before 2028: runs of the other sources are a person's.
-_NEVER = "0 0 29 2 *"
+NEVER = "0 0 29 2 *"
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def reschedule(stack: Stack, folder: Path) -> Schedule:
     complete = datetime.now(UTC)
     first = (complete.minute + 1) % _MINUTES
     for file in folder.glob("*.toml"):
-        run_at(file, f"{first}-59/{_MINUTES} * * * *" if file.stem == SOURCE else _NEVER)
+        run_at(file, f"{first}-59/{_MINUTES} * * * *" if file.stem == SOURCE else NEVER)
     return Schedule(stack.settings.model_copy(update={"sources": folder}), complete)
 
 
@@ -161,5 +161,5 @@ def start_backfill(
     before = contents(ledger)
     admin.backfills(DAG, starts[0], starts[-1], runs=INTERVALS)
     until(lambda: scheduled_behind(api, watched.start), f"expected the run of {DAG} that was due")
-    run_at(schedule.settings.sources / f"{SOURCE}.toml", _NEVER)
+    run_at(schedule.settings.sources / f"{SOURCE}.toml", NEVER)
     return Backfill(starts, before)
