@@ -84,8 +84,11 @@ def _binlog(home: StackHome, sample: SampleSource, port: int) -> None:
 
 def _login(user: str, password: str) -> tuple[str, ...]:
     return (
+        # MariaDB writes the statement as it is, with the password, into the log that others read.
+        "SET SESSION sql_log_bin = 0",
         f"DROP USER IF EXISTS '{user}'@'{LOOPBACK}'",
         f"CREATE USER '{user}'@'{LOOPBACK}' IDENTIFIED BY '{password}'",
+        "SET SESSION sql_log_bin = 1",
     )
 
 

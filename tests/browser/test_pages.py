@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Dialog, Page
 
-from tests.support.quality_pages import HOSTILE, hostile, write_every_page
+from tests.support.payloads import COMPUTED, HTML, PAYLOADS
+from tests.support.quality_pages import HOSTILE, hostile, payloads_in_turn, write_every_page
 from tests.support.quality_story import story
 
 WIDTH = 1280
@@ -51,17 +53,38 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return write_every_page(tmp_path_factory.mktemp("home"), story("s", tables=3, say=hostile))
 
 
+def assert_harmless(browser: Browser, path: Path) -> str:
+    """Open a page that may do nothing; gives the text that it shows."""
+    page, seen = opened(browser, path)
+    assert seen == Seen(requests=[path.as_uri()]), path
+    assert "ran" not in page.title().split(), path
+    assert page.locator(ELEMENTS).count() == 0, path
+    assert page.evaluate(HANDLERS) == 0, path
+    text = page.locator("body").inner_text()
+    assert not set(text) & set("\u202e\u200f"), path
+    assert page.evaluate("() => document.documentElement.scrollWidth") <= WIDTH, path
+    page.close()
+    return text
+
+
 def test_every_page_is_harmless(browser: Browser, pages: list[Path]) -> None:
     assert len(pages) >= 10
     for path in pages:
-        page, seen = opened(browser, path)
-        assert seen == Seen(requests=[path.as_uri()]), path
-        assert "ran" not in page.title().split(), path
-        assert page.locator(ELEMENTS).count() == 0, path
-        assert page.evaluate(HANDLERS) == 0, path
-        assert not set(page.locator("body").inner_text()) & set("\u202e\u200f"), path
-        assert page.evaluate("() => document.documentElement.scrollWidth") <= WIDTH, path
-        page.close()
+        assert_harmless(browser, path)
+
+
+def test_no_payload_acts_in_any_page(
+    browser: Browser, tmp_path: Path, figure: Callable[[str], None]
+) -> None:
+    told = story("s", tables=2, say=payloads_in_turn())
+    pages = write_every_page(tmp_path, told)
+    texts = {path: assert_harmless(browser, path) for path in pages}
+    assert len(pages) >= 10
+    for path, text in texts.items():
+        assert COMPUTED not in text, path
+        shown = [payload for payload in HTML if payload in text]
+        assert "docs" in path.parts or shown, path
+    figure(f"{len(PAYLOADS)} payloads in the texts of {len(pages)} pages in a browser: none acts")
 
 
 def test_hostile_text_is_shown_as_it_is(browser: Browser, pages: list[Path]) -> None:

@@ -7,6 +7,7 @@ import gzip
 from tests.support.bad_input import (
     GONE,
     ID,
+    ROW,
     Case,
     Event,
     Pair,
@@ -39,6 +40,14 @@ def older(event: Event) -> list[Pair]:
     event.key = {"id": 1}
     event.payload["source"]["sequence"] = '["900","1"]'
     return change("u", None, {"id": 1, "v": "old"})(event)
+
+
+def nested(depth: int) -> ROW:
+    """A column of arrays of arrays of …: the parser of JSON takes 1,000 levels."""
+    found: ROW = {"type": "int32", "optional": True}
+    for _ in range(depth):
+        found = {"type": "array", "items": found, "optional": True}
+    return {**found, "field": "v"}
 
 
 FRAMING = {
@@ -180,6 +189,12 @@ SCHEMAS = {
     "wide": Case(
         after(v="x"), columns=tuple(optional(f"c{n}", "int32") for n in range(1998)), rows=_ALL
     ),
+    "too_wide": Case(
+        fields(ID, *(optional(f"c{n}", "int32") for n in range(5000)), id=2),
+        hold="5001 columns",
+        rows=(1,),
+    ),
+    "schema_too_deep": Case(fields(ID, nested(400), id=2), hold="inside each other", rows=(1,)),
     "hostile_table": Case(after(v="x"), table="or'ders`; DROP TABLE x --", rows=_ALL),
     "table_of_state": Case(after(v="x"), table="orders__state", rows=_ALL),
 }

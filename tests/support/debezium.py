@@ -197,7 +197,7 @@ class Postgres:
             "op": op,
             "ts_ms": self.clock_ms,
         }
-        topic = f"{self.prefix}.public.{table.name}"
+        topic = _sanitised(f"{self.prefix}.public.{table.name}")
         partition = 0 if key is None else sum(map(ord, json.dumps(key))) % self.partitions
         value = {"schema": _envelope_schema(self.prefix, table), "payload": payload}
         self._append(topic, partition, _key_text(table, key), _compact(value), headers)
@@ -241,6 +241,11 @@ class Postgres:
                 "headers": list(headers),
             }
         )
+
+
+def _sanitised(topic: str) -> str:
+    """The name as Debezium gives it to Kafka: a character of two UTF-16 units becomes two `_`."""
+    return re.sub(r"[^\w.-]", lambda c: "_" * (1 + (ord(c[0]) > 0xFFFF)), topic, flags=re.ASCII)
 
 
 def _split(

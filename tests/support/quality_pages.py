@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from itertools import cycle
 from pathlib import Path
 
 from expectations import SUITES
@@ -13,6 +15,7 @@ from lakehouse.quality.report_files import reports_folder, write_report
 from lakehouse.quality.summary import read_recent, report_of
 from lakehouse.spark.ledger import Ledger
 from tests.expectations.samples import BAD, GOOD
+from tests.support.payloads import PAYLOADS
 from tests.support.quality_records import Story
 
 # What a page would do, were it not escaped: run a script, ask for an address, turn its text around.
@@ -20,6 +23,8 @@ HOSTILE = (
     "<script>document.title='ran'</script>\"'><img src=https://evil.example/x onerror=alert(2)>"
     "</title></style></bdi>{{ 7*7 }}&lt;\u202egnp\u200f\u0000\ud800"
 )
+# So many payloads are shorter than what a list shows of a message.
+_AT_ONCE = 5
 LONG = "A" * 1_000_000
 _LONG_TEXTS = ("ALTER TABLE", "No space left", "silver cannot follow", "0.00", "order_id")
 
@@ -29,6 +34,12 @@ def hostile(text: str) -> str:
     # Neither JSON nor Parquet has lone surrogates; a page may be asked to show one all the same.
     harmful = f"{text}{HOSTILE}".encode(errors="backslashreplace").decode()
     return harmful + LONG if any(part in text for part in _LONG_TEXTS) else harmful
+
+
+def payloads_in_turn() -> Callable[[str], str]:
+    """Puts some payloads behind each text, the next ones behind the next: lists cut long texts."""
+    parts = cycle(PAYLOADS[start : start + _AT_ONCE] for start in range(0, len(PAYLOADS), _AT_ONCE))
+    return lambda text: "\n".join((text, *next(parts)))
 
 
 def write_every_page(home: Path, told: Story) -> list[Path]:

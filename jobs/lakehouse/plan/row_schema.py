@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from lakehouse.connectors import Connector
 from lakehouse.plan.declared_types import declare
+from lakehouse.plan.limits import check_columns, check_limits
 from lakehouse.plan.types import Column, Kind, Schema, row_columns, value_type
 
 
@@ -50,6 +51,7 @@ def read_schema(schema: Schema, connector: Connector, declared: Mapping[str, str
         declared: Column → type of the source, from the TOML file.
     """
     try:
+        check_limits(schema)
         columns = row_columns(schema, connector)
         return RowSchema(
             tuple(declare(column, declared, connector, text_is=Kind.CAST) for column in columns)
@@ -79,6 +81,7 @@ def proven_schema(
         if kind != "VOID" or name in declared or name in told
     )
     try:
+        check_columns(len(proven))
         return RowSchema(
             tuple(
                 declare(column, declared, connector, text_is=Kind.DECIMAL)

@@ -115,6 +115,8 @@ MILLIS = ValueType(Kind.MILLIS, "timestamp_ntz")
 MICROS = ValueType(Kind.MICROS, "timestamp_ntz")
 ZONED = ValueType(Kind.ZONED, "timestamp")
 UNSIGNED_BIGINT = ValueType(Kind.UNSIGNED, "decimal(20,0)")
+# Of what is wrong a person is shown so much.
+_SHOWN = 80
 PRIMITIVES: Mapping[str, ValueType] = {
     "int8": ValueType(Kind.NARROW, "int", element=ValueType(Kind.CAST, "tinyint")),
     "int16": ValueType(Kind.NARROW, "int", element=ValueType(Kind.CAST, "smallint")),
@@ -232,7 +234,7 @@ def value_type(schema: Schema, connector: Connector | None = None) -> ValueType:
         return PRIMITIVES[kind]
     if kind in _NESTED:
         return _NESTED[kind](schema, connector)
-    raise ValueError(f"type {kind!r}: expected one of Kafka Connect's")
+    raise ValueError(f"type {kind[:_SHOWN]!r}: expected one of Kafka Connect's")
 
 
 def row_columns(envelope: Schema, connector: Connector) -> tuple[Column, ...]:
@@ -254,13 +256,13 @@ def row_columns(envelope: Schema, connector: Connector) -> tuple[Column, ...]:
 
 def _schemas(value: object) -> list[Schema]:
     if not isinstance(value, list) or not all(isinstance(item, Mapping) for item in value):
-        raise ValueError(f"fields {value!r}: expected a list of schemas")
+        raise ValueError(f"fields {repr(value)[:_SHOWN]}: expected a list of schemas")
     return value
 
 
 def _schema(value: object) -> Schema:
     if not isinstance(value, Mapping):
-        raise ValueError(f"schema {value!r}: expected an object")
+        raise ValueError(f"schema {repr(value)[:_SHOWN]}: expected an object")
     return value
 
 

@@ -42,6 +42,9 @@ MEANT = (
     "airflow/airflow.cfg",
     "airflow/simple_auth_manager_passwords.json",
     "stack.json",
+    "stack/secrets/connect.properties",
+    "stack/secrets/mariadb.sql",
+    "stack/secrets/mysql.sql",
     "stack/secrets/passwords.json",
 )
 RUN = f"run_{secrets.token_hex(6)}"
@@ -157,6 +160,12 @@ def searched(stack: Stack, tempted: Tempted, canaries: dict[str, str]) -> Search
     return found
 
 
+def holds_one(stack: Stack, tempted: Tempted, file: str) -> bool:
+    found = Search(tempted.canaries)
+    found.look(file, (stack.home.root / file).read_bytes())
+    return bool(found.found)
+
+
 def test_the_runs_ended_as_they_should(tempted: Tempted) -> None:
     assert tempted.state == "success"
     assert tempted.failed.keys() == FAILING.keys()
@@ -169,6 +178,8 @@ def test_a_secret_of_a_connection_is_found_nowhere(
     figure(f"Airflow, its metadata and all of its home: {found.figure}")
     assert found.found == {}
     assert all((stack.home.root / file).stat().st_mode & 0o077 == 0 for file in MEANT)
+    # A file that has none would hide one for nothing.
+    assert {file for file in MEANT if not holds_one(stack, tempted, file)} == set()
 
 
 def test_the_search_sees_every_kind_of_place(stack: Stack, tempted: Tempted) -> None:
