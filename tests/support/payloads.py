@@ -25,6 +25,8 @@ SQL = (
     "$$; DROP TABLE x; $$",
     "]; DROP TABLE x; --",
     "${spark.sql.warehouse.dir}",
+    "${env:PATH}",
+    "${system:user.home}",
     "{fn version()}",
     ":x ?",
     "%s %(x)s %d",

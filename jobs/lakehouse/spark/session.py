@@ -97,6 +97,8 @@ def session_properties(settings: Settings) -> dict[str, str]:
         "spark.sql.ansi.enabled": "true",
         # Column names are told apart by the source, not by Spark, up to their case.
         "spark.sql.caseSensitive": "false",
+        # Else a column called `${env:NAME}` is named by what the jobs' environment holds.
+        "spark.sql.variable.substitute": "false",
         "spark.sql.iceberg.vectorization.enabled": "true",
         # Else each operator of each column asks the JVM four more times, for the call's place in
         # Python: half the time in which a small batch is planned.
