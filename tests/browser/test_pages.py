@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Dialog, Page
 
-from tests.support.payloads import COMPUTED, HTML, PAYLOADS, SQL
+from tests.support.payloads import COMPUTED, PAYLOADS
 from tests.support.quality_pages import HOSTILE, hostile, payloads_in_turn, write_every_page
 from tests.support.quality_story import story
 
@@ -82,7 +82,7 @@ def test_no_payload_acts_in_any_page(
     assert len(pages) >= 10
     for path, text in texts.items():
         assert COMPUTED not in text, path
-        shown = [payload for payload in (*HTML, *SQL) if payload in text]
+        shown = [payload for payload in PAYLOADS if len(payload) > 6 and payload in text]
         assert "docs" in path.parts or shown, path
     figure(f"{len(PAYLOADS)} payloads in the texts of {len(pages)} pages in a browser: none acts")
 
