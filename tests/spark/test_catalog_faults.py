@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -48,17 +47,16 @@ def locked(settings: Settings) -> Iterator[None]:
         thread.join()
 
 
-@pytest.fixture
-def campaign(
-    spark: SparkSession, settings: Settings, tmp_path: Path, request: pytest.FixtureRequest
-) -> Campaign:
+def begun(spark: SparkSession, settings: Settings, folder: Path, name: str) -> Campaign:
     """Its session opens the catalog anew, through a driver that can lose the connection."""
     LostAnswers(spark)
-    name = re.sub(r"\W", "_", request.node.name)[5:60]
-    return begin(spark.newSession(), settings, tmp_path, name)
+    return begin(spark.newSession(), settings, folder, name)
 
 
-def test_a_run_waits_for_a_locked_catalog(campaign: Campaign, settings: Settings) -> None:
+def test_a_run_waits_for_a_locked_catalog(
+    spark: SparkSession, settings: Settings, tmp_path: Path
+) -> None:
+    campaign = begun(spark, settings, tmp_path, "locked")
     campaign.bank.transfer(2)
     with locked(settings):
         outcomes = campaign.runs.run(campaign.bank.source)
@@ -68,8 +66,9 @@ def test_a_run_waits_for_a_locked_catalog(campaign: Campaign, settings: Settings
 
 @pytest.mark.parametrize("nth", AWAY)
 def test_a_run_during_which_the_catalog_is_away_is_done_by_the_next(
-    campaign: Campaign, nth: int
+    spark: SparkSession, settings: Settings, tmp_path: Path, nth: int
 ) -> None:
+    campaign = begun(spark, settings, tmp_path, f"away_{nth}")
     answers = LostAnswers(campaign.runs.spark)
     campaign.bank.transfer(2)
     context = campaign.context("away")
