@@ -5,6 +5,8 @@ Files are removed, cut off and flipped for real, in data, lists of files and met
 
 from __future__ import annotations
 
+import json
+import sqlite3
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -124,6 +126,39 @@ def test_torn_metadata_is_left_for_the_metadata_before(
     done, left = mend(campaign)
     assert [line.partition(":")[0] for line in done] == [table]
     assert left == ()
+    is_mended(campaign)
+
+
+def as_behind_the_move_of_main(campaign: Campaign, table: str, snapshot: int) -> str:
+    """Let the catalog point to the metadata that was written when `main` got a snapshot."""
+    loaded = campaign.runs.ledger.catalog.load_table(table)
+    log = [each.metadata_file for each in loaded.metadata.metadata_log] + [loaded.metadata_location]
+    moved = [json.loads(local(each).read_text())["refs"].get("main", {}) for each in log]
+    place = next(at for at, main in enumerate(moved) if main.get("snapshot-id") == snapshot)
+    file = campaign.runs.settings.catalog_uri.removeprefix("sqlite:///")
+    with sqlite3.connect(file) as catalog:
+        catalog.execute(
+            "UPDATE iceberg_tables SET metadata_location = ?, previous_metadata_location = ? "
+            "WHERE metadata_location = ?",
+            (log[place], log[place - 1], loaded.metadata_location),
+        )
+    return log[place]
+
+
+def test_a_table_that_lost_the_move_of_main_gets_the_newest_cut_again(
+    spark: SparkSession, settings: Settings, tmp_path: Path
+) -> None:
+    name = "broken_move"
+    campaign = damaged(spark, settings, tmp_path, name)
+    table = f"silver_{name}.public__giro"
+    cut = campaign.runs.ledger.newest_cut(name)
+    assert cut is not None
+    cut_off(local(as_behind_the_move_of_main(campaign, table, cut.tables[table])))
+
+    [done], left = mend(campaign)
+
+    assert done.startswith(f"{table}: the catalog points to ")
+    assert left == ("public.giro",)
     is_mended(campaign)
 
 

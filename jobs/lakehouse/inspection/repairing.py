@@ -27,6 +27,8 @@ from lakehouse.spark.leases import Leases
 from lakehouse.spark.ledger import Ledger
 
 _PATIENCE_S = 600
+# Metadata that can be read again shows what else is missing.
+_ROUNDS = 4
 
 
 def repair(source: SourceConfig, ledger: Ledger, run_id: str) -> tuple[list[str], tuple[str, ...]]:
@@ -42,9 +44,13 @@ def repair(source: SourceConfig, ledger: Ledger, run_id: str) -> tuple[list[str]
     # They tell who holds the lease.
     done = list(repair_tables(ledger.catalog, read_control_tables(ledger.catalog)))
     with Leases(ledger.catalog, source.name).upkeep(run_id, _PATIENCE_S) as hold:
-        found = read_tables(source, ledger)
-        hold.check()
-        done += repair_tables(ledger.catalog, found)
+        for _ in range(_ROUNDS):
+            found = read_tables(source, ledger)
+            hold.check()
+            mended = list(repair_tables(ledger.catalog, found))
+            if not mended:
+                break
+            done += mended
     return done, to_rebuild(found)
 
 

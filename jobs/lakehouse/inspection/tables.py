@@ -28,6 +28,7 @@ from lakehouse.plan.records import CONTROL_TABLES, CutRow
 from lakehouse.plan.tables import ENDINGS, MAIN
 from lakehouse.spark.lease_table import LEASES
 from lakehouse.spark.ledger import Ledger
+from lakehouse.spark.metadata import CUT_PROPERTY, own_properties, progress_of_main
 from lakehouse.spark.upkeep import table_names
 
 _WORKERS = 16
@@ -112,18 +113,23 @@ def _read(
         return TableFacts(name, role, str(error), location, previous if is_whole else "")
     head = table.metadata.snapshot_by_name(MAIN)
     missing = tuple(sorted(_missing(table.io, _files(table.io, head)))) if head else ()
+    if published and table.metadata.snapshot_by_id(published) is None:
+        missing = (*missing, f"snapshot {published} of the newest cut")
     if not missing:
-        return TableFacts(name, role)
+        return TableFacts(name, role, ahead=_ahead(table, published), title=title)
     broken, whole = _broken(table)
-    return TableFacts(
-        name,
-        role,
-        missing=missing,
-        broken=broken,
-        whole=whole,
-        is_published=_needs(table, published, broken),
-        title=title,
-    )
+    return TableFacts(name, role, missing=missing, broken=broken, whole=whole, title=title)
+
+
+def _ahead(table: Table, published: int | None) -> int | None:
+    """The newest cut's snapshot, where `main` has only what was before it."""
+    snapshot = table.metadata.snapshot_by_id(published) if published else None
+    if snapshot is None or table.current_snapshot() is None:
+        return published if snapshot else None
+    # Of a commit that somebody else made on `main` nothing is known.
+    at = progress_of_main(table.metadata).get(CUT_PROPERTY)
+    cut = own_properties(snapshot).get(CUT_PROPERTY, "")
+    return published if at and at < cut else None
 
 
 def _can_be_read(catalog: Catalog, location: str) -> bool:
@@ -143,15 +149,6 @@ def _broken(table: Table) -> tuple[tuple[int, ...], int | None]:
             return tuple(broken), each.snapshot_id
         broken.append(each.snapshot_id)
     return tuple(broken), None
-
-
-def _needs(table: Table, published: int | None, broken: tuple[int, ...]) -> bool:
-    """Whether a published snapshot has a broken one in its history, or lacks files itself."""
-    snapshot = table.metadata.snapshot_by_id(published) if published else None
-    if snapshot is None:
-        return False
-    history = (each.snapshot_id for each in ancestors_of(snapshot, table.metadata))
-    return bool({*broken} & {*history}) or any(_missing(table.io, _files(table.io, snapshot)))
 
 
 def _files(files: FileIO, snapshot: Snapshot, *, own: bool = False) -> Iterator[tuple[str, int]]:

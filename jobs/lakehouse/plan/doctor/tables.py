@@ -44,7 +44,7 @@ class TableFacts:
         missing: Files of `main` that are not there, or shorter than they were written.
         broken: The newest snapshots of `main` whose own files are missing, newest first.
         whole: The snapshot before those; None where there is none.
-        is_published: Whether the newest cut needs one of `broken`.
+        ahead: The newest cut's snapshot, where `main` is of a cut before it; else None.
         title: Of a silver table, its source table as the TOML file names it.
     """
 
@@ -56,7 +56,7 @@ class TableFacts:
     missing: tuple[str, ...] = ()
     broken: tuple[int, ...] = ()
     whole: int | None = None
-    is_published: bool = False
+    ahead: int | None = None
     title: str = ""
 
 
@@ -64,11 +64,11 @@ def repair_of(facts: TableFacts) -> Repair | None:
     """What mends the table; None where nothing is broken."""
     if facts.error:
         return Repair.POINT_BACK if facts.previous else Repair.NONE
-    if not facts.missing:
+    if not facts.missing and facts.ahead is None:
         return None
-    if facts.broken and facts.whole is not None and not facts.is_published:
-        return Repair.TAKE_BACK
-    return Repair.REBUILD if facts.title else Repair.NONE
+    if facts.role is Role.SILVER:
+        return Repair.REBUILD if facts.title else Repair.NONE
+    return Repair.TAKE_BACK if facts.broken and facts.whole is not None else Repair.NONE
 
 
 def judge_tables(tables: Iterable[TableFacts], source: str) -> tuple[Finding, ...]:
@@ -83,6 +83,8 @@ def judge_tables(tables: Iterable[TableFacts], source: str) -> tuple[Finding, ..
 def _finding(facts: TableFacts, repair: Repair, source: str) -> Finding:
     if facts.error:
         what, value = f"metadata {facts.location}", facts.error
+    elif facts.ahead is not None:
+        what, value = "main", f"behind snapshot {facts.ahead} of the newest cut"
     else:
         what, value = "a file of main", _named(facts.missing)
     return Finding(
@@ -90,9 +92,11 @@ def _finding(facts: TableFacts, repair: Repair, source: str) -> Finding:
         f"table {facts.name}",
         what,
         value,
-        "every file as it was written",
+        "every file as it was written, and the newest cut",
         Promise.NO_LOSS if facts.role is Role.BRONZE else Promise.EQUALS,
-        "Runs, and who reads it, fail.",
+        "The next run would build on less than is published."
+        if facts.ahead is not None
+        else "Runs, and who reads it, fail.",
         _next_step(facts, repair, source),
     )
 
