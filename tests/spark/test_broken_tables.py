@@ -96,6 +96,7 @@ def test_a_data_file_of_silver_that_is_gone_is_named_and_its_table_made_again(
     is_mended(campaign)
 
 
+@pytest.mark.further
 def test_flipped_bytes_of_silver_are_written_again_by_a_rebuild(
     spark: SparkSession, settings: Settings, tmp_path: Path
 ) -> None:
@@ -110,7 +111,14 @@ def test_flipped_bytes_of_silver_are_written_again_by_a_rebuild(
 
 
 @pytest.mark.parametrize(
-    "table", ["silver_broken_torn.public__cash", "bronze.broken_torn", "quality.cuts", LEASES]
+    "table",
+    [
+        "quality.cuts",
+        *(
+            pytest.param(name, marks=pytest.mark.further)
+            for name in ("silver_broken_torn.public__cash", "bronze.broken_torn", LEASES)
+        ),
+    ],
 )
 def test_torn_metadata_is_left_for_the_metadata_before(
     spark: SparkSession, settings: Settings, tmp_path: Path, table: str
@@ -145,6 +153,7 @@ def as_behind_the_move_of_main(campaign: Campaign, table: str, snapshot: int) ->
     return log[place]
 
 
+@pytest.mark.further
 def test_a_table_that_lost_the_move_of_main_gets_the_newest_cut_again(
     spark: SparkSession, settings: Settings, tmp_path: Path
 ) -> None:

@@ -1,8 +1,8 @@
 """Runs that die, fail or stand still at each named point of each step, and what the next one makes.
 
 Whatever happens, a reader sees whole transactions and none of before, and one clean run later
-silver is the source. `make test` tries each point and each step; `make soak` every pair, many
-times (`tests/soak/test_failpoints.py`).
+silver is the source. `make test` tries a few; `make soak` each point and each step, and every pair
+many times (`tests/soak/test_failpoints.py`).
 """
 
 from __future__ import annotations
@@ -32,10 +32,12 @@ KILLED = [
     ("catalog.before", 9),
     ("catalog.after", 17),
 ]
-FAILING = ["land.after_commit", "apply.between_tables", "publish.before_commit"]
-OVERTAKEN = [("land.before_commit", 3), ("publish.before_write", 1), ("publish.before_commit", 4)]
+SAMPLED = [("apply.before_write", 4), ("catalog.after", 17)]
+FAILING = ["apply.between_tables"]
+OVERTAKEN = [("publish.before_write", 1)]
 
 
+@pytest.mark.further
 def test_every_named_point_is_passed_by_one_run_and_its_maintenance(
     spark: SparkSession, settings: Settings, tmp_path: Path
 ) -> None:
@@ -55,7 +57,7 @@ def test_runs_that_are_killed_lose_double_and_revert_nothing(
     spark: SparkSession, settings: Settings, tmp_path: Path
 ) -> None:
     campaign = begin(spark, settings, tmp_path, "killed")
-    for where, nth in KILLED:
+    for where, nth in KILLED if EVERY_CASE else SAMPLED:
         assert campaign.kill(where, nth), f"nothing died at {where}"
     campaign.finish()
 

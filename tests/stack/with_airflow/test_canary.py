@@ -150,8 +150,10 @@ def metadata_rows(stack: Stack) -> Iterator[tuple[str, bytes]]:
             yield str(name), "\n".join(str(row[0]) for row in cursor.fetchall()).encode()
 
 
-def searched(stack: Stack, tempted: Tempted, canaries: dict[str, str]) -> Search:
-    found = Search(canaries)
+@pytest.fixture(scope="module")
+def searched(stack: Stack, tempted: Tempted) -> Search:
+    """All places, searched for the secrets and the run's id."""
+    found = Search(tempted.canaries | {"run": RUN})
     for name, rows in metadata_rows(stack):
         found.look(f"metadata/{name}", rows)
     for line in tempted.arguments:
@@ -172,18 +174,17 @@ def test_the_runs_ended_as_they_should(tempted: Tempted) -> None:
 
 
 def test_a_secret_of_a_connection_is_found_nowhere(
-    stack: Stack, tempted: Tempted, figure: Callable[[str], None]
+    stack: Stack, tempted: Tempted, searched: Search, figure: Callable[[str], None]
 ) -> None:
-    found = searched(stack, tempted, tempted.canaries)
-    figure(f"Airflow, its metadata and all of its home: {found.figure}")
-    assert found.found == {}
+    figure(f"Airflow, its metadata and all of its home: {searched.figure('run')}")
+    assert searched.found.keys() <= {"run"}, searched.found
     assert all((stack.home.root / file).stat().st_mode & 0o077 == 0 for file in MEANT)
     # A file that has none would hide one for nothing.
     assert {file for file in MEANT if not holds_one(stack, tempted, file)} == set()
 
 
-def test_the_search_sees_every_kind_of_place(stack: Stack, tempted: Tempted) -> None:
-    places = searched(stack, tempted, {"run": RUN}).found["run"]
+def test_the_search_sees_every_kind_of_place(searched: Search) -> None:
+    places = searched.found["run"]
     for kind in (
         "metadata/dag_run",
         "metadata/xcom",
