@@ -59,6 +59,18 @@ soak: setup ## long random runs with faults; prints its figures
 lock: environment ## make the lock files again from pyproject.toml
 	@$(RUN_PYTHON) -m infra.setup.relock
 
+.PHONY: audit
+audit: setup ## known weaknesses of the packages that are used
+	@$(BIN)/python -m infra.supply audit
+
+.PHONY: sbom
+sbom: setup ## a bill of materials (CycloneDX) in dist
+	@$(BIN)/python -m infra.supply sbom
+
+.PHONY: licences
+licences: setup ## the licences of all packages and jars
+	@$(BIN)/python -m infra.supply licences
+
 .PHONY: clean
 clean: ## remove the environment and the tools' caches (not downloads, not .lakehouse)
 	rm -rf .venv .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

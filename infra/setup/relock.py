@@ -20,15 +20,19 @@ _OPTIONS = (
     *("--quiet", "--universal", "--python-version", "3.11", "--generate-hashes"),
     *("--no-emit-index-url", "--no-annotate", "--no-header"),
 )
+AUDIT_LOCK = Path(__file__).with_name("audit.lock")
 # pyspark comes as source: what builds it is pinned too.
 _BUILD_PACKAGES = "setuptools\nwheel\n"
+# What looks at dependencies is none of them.
+_AUDIT_PACKAGES = "cyclonedx-bom==7.5.0\npip-audit==2.10.1\n"
 
 
 def main() -> int:
-    """Makes the three lock files; returns the exit code."""
+    """Makes the four lock files; returns the exit code."""
     try:
         _compile(REQUIREMENTS, ("pyproject.toml", "--extra", "dev"))
         _compile(BUILD_LOCK, ("-",), _BUILD_PACKAGES)
+        _compile(AUDIT_LOCK, ("-",), _AUDIT_PACKAGES)
         _compile(LOCK_FILE, ("-",), "uv\n")
     except SetupError as error:
         print(f"[setup] failed: {error}", file=sys.stderr)
