@@ -78,7 +78,7 @@ def is_mended(campaign: Campaign) -> None:
     campaign.finish(readable=False)
 
 
-@pytest.mark.parametrize("damage", [Path.unlink, cut_off])
+@pytest.mark.parametrize("damage", [cut_off, pytest.param(Path.unlink, marks=pytest.mark.further)])
 def test_a_data_file_of_silver_that_is_gone_is_named_and_its_table_made_again(
     spark: SparkSession, settings: Settings, tmp_path: Path, damage: Callable[[Path], None]
 ) -> None:

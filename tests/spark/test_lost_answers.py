@@ -33,7 +33,7 @@ from tests.support.sampling import EVERY_CASE, share
 ROWS = T.StructType([T.StructField("id", T.LongType()), T.StructField("name", T.StringType())])
 # Each write that the two runs below make through Java, and some of them: run and number.
 WRITES = [*((1, nth) for nth in range(1, 21)), *((2, nth) for nth in range(1, 24))]
-SOME_WRITES = WRITES if EVERY_CASE else [(1, 13), (2, 9)]
+SOME_WRITES = WRITES if EVERY_CASE else [(1, 13)]
 SOME_STATES = STATES if EVERY_CASE else ("08006", "HY000")
 
 
