@@ -14,8 +14,6 @@ from infra.ports import LOOPBACK
 
 OWNER = "lakehouse"
 DEBEZIUM = "debezium"
-READER = "lakehouse_reader"
-SIGNALS = "lakehouse_signals"
 ADMIN = "stack_admin"
 
 

@@ -22,19 +22,12 @@ def kafka_variables(connection_id: str | None) -> dict[str, str]:
 
 
 def database_variables(source: str) -> dict[str, str]:
-    """The logins of the source's database; nothing without such connections.
+    """LAKEHOUSE_DATABASE from the Airflow connection `database_<source>`; nothing without one.
 
-    LAKEHOUSE_DATABASE, which reads, is the Airflow connection `database_<source>`, and
-    LAKEHOUSE_SIGNALS, which writes signals, `signals_<source>`. The application looks for the local
-    stack's where there is none, and says where it looked. What the *extra* says counts before the
-    connection's own fields.
+    The application then looks for the local stack's, and says where it looked. What the *extra*
+    says counts before the connection's own fields.
     """
-    reads = _login("LAKEHOUSE_DATABASE", f"database_{source}")
-    return reads | _login("LAKEHOUSE_SIGNALS", f"signals_{source}")
-
-
-def _login(variable: str, connection_id: str) -> dict[str, str]:
-    found = _connection(connection_id)
+    found = _connection(f"database_{source}")
     if found is None:
         return {}
     login = {
@@ -45,7 +38,7 @@ def _login(variable: str, connection_id: str) -> dict[str, str]:
         "database": found.schema,
     }
     given = {name: value for name, value in login.items() if value is not None}
-    return {variable: _masked({**given, **found.extra_dejson})}
+    return {"LAKEHOUSE_DATABASE": _masked({**given, **found.extra_dejson})}
 
 
 def _connection(connection_id: str) -> Connection | None:

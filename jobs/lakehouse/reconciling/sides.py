@@ -31,13 +31,11 @@ class Sides:
     """A source and its silver.
 
     Attributes:
-        database: The login that reads the source's database.
-        signals: The login that writes a marker into it.
+        database: The login of the source's database.
     """
 
     source: SourceConfig
     database: Database
-    signals: Database
     ledger: Ledger
     spark: SparkSession
 
