@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from datetime import datetime
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -117,23 +113,3 @@ def test_runs_of_a_source_never_work_at_the_same_time(ledger: Ledger, ended: lis
         for one, other in pairwise(steps)
         if one.run_id != other.run_id and one.ended_at > other.started_at
     ] == []
-
-
-def test_airflow_s_own_command_knows_the_intervals_that_it_would_backfill(
-    stack: Stack, backfill: Backfill, ended: list[Run]
-):
-    between = [str(start) for start in (backfill.starts[0], backfill.starts[-1])]
-    command = [str(Path(sys.executable).parent / "airflow"), "backfill", "create", "--dry-run"]
-    told = subprocess.run(
-        [
-            *(*command, "--dag-id", DAG, "--reprocess-behavior", "completed"),
-            *("--from-date", between[0], "--to-date", between[1]),
-        ],
-        env={"PATH": os.environ["PATH"], "AIRFLOW_HOME": str(stack.home.airflow)},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
-    assert told.returncode == 0, told.stderr
-    assert [start for start in map(str, backfill.starts) if start not in told.stdout] == []
