@@ -113,23 +113,23 @@ def _read(
         return TableFacts(name, role, str(error), location, previous if is_whole else "")
     head = table.metadata.snapshot_by_name(MAIN)
     missing = tuple(sorted(_missing(table.io, _files(table.io, head)))) if head else ()
-    if published and table.metadata.snapshot_by_id(published) is None:
+    newest = table.metadata.snapshot_by_id(published) if published else None
+    if published and newest is None:
         missing = (*missing, f"snapshot {published} of the newest cut")
     if not missing:
-        return TableFacts(name, role, ahead=_ahead(table, published), title=title)
+        ahead = published if newest and _is_behind(table, newest) else None
+        return TableFacts(name, role, ahead=ahead, title=title)
     broken, whole = _broken(table)
     return TableFacts(name, role, missing=missing, broken=broken, whole=whole, title=title)
 
 
-def _ahead(table: Table, published: int | None) -> int | None:
-    """The newest cut's snapshot, where `main` has only what was before it."""
-    snapshot = table.metadata.snapshot_by_id(published) if published else None
-    if snapshot is None or table.current_snapshot() is None:
-        return published if snapshot else None
+def _is_behind(table: Table, newest: Snapshot) -> bool:
+    """Whether `main` has only what was before the newest cut's snapshot."""
+    if table.current_snapshot() is None:
+        return True
     # Of a commit that somebody else made on `main` nothing is known.
     at = progress_of_main(table.metadata).get(CUT_PROPERTY)
-    cut = own_properties(snapshot).get(CUT_PROPERTY, "")
-    return published if at and at < cut else None
+    return at is not None and at < own_properties(newest).get(CUT_PROPERTY, "")
 
 
 def _can_be_read(catalog: Catalog, location: str) -> bool:
