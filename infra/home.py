@@ -23,11 +23,14 @@ from pathlib import Path
 
 from infra.errors import StackError
 
-# Who logs in to the servers. `owner` owns a sample database, `debezium` only reads changes.
+# Who logs in to the servers. `owner` owns a sample database, `debezium` only reads
+# changes, `reader` only rows; `signals` writes signals and reads nothing.
 PASSWORD_NAMES = (
     "admin",
     "owner",
     "debezium",
+    "reader",
+    "signals",
     "airflow_database",
     "airflow_admin",
     "airflow_viewer",

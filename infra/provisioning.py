@@ -1,23 +1,44 @@
 """Logins and sample rows of the databases; each database is made once, whole.
 
-Three logins for each database: the stack's own (may do everything), the owner of the sample
-tables, and Debezium's, which may read the captured tables and the log, and write signals.
+Five logins for each database: the stack's own (may do everything), the owner of the sample tables,
+and the three of `docs/grants.md`, each with what it needs and no more: Debezium's, the one that
+reads rows to compare them, the one that writes signals.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from infra.clients import run_sql
 from infra.home import StackHome
 from infra.ports import LOOPBACK
 from infra.registrations import PUBLICATION, SIGNAL_TABLE
-from infra.sources import ADMIN, DEBEZIUM, OWNER, Database, Engine, SampleSource
+from infra.sources import (
+    ADMIN,
+    DEBEZIUM,
+    OWNER,
+    READER,
+    SIGNALS,
+    Database,
+    Engine,
+    SampleSource,
+)
 
 
 def owner_login(home: StackHome, sample: SampleSource, port: int) -> Database:
     """The login that owns the sample tables."""
     return Database(sample.engine, port, OWNER, home.passwords()["owner"], sample.name)
+
+
+def logins(home: StackHome, sample: SampleSource, port: int) -> tuple[Database, Database, Database]:
+    """The logins that own the tables, read them, and write signals."""
+    owner, known = owner_login(home, sample, port), home.passwords()
+    return (
+        owner,
+        replace(owner, user=READER, password=known["reader"]),
+        replace(owner, user=SIGNALS, password=known["signals"]),
+    )
 
 
 def provision(home: StackHome, sample: SampleSource, port: int) -> None:
@@ -27,6 +48,10 @@ def provision(home: StackHome, sample: SampleSource, port: int) -> None:
     if not done.exists():
         _PROVISIONERS[sample.engine](home, sample, port)
         done.touch()
+    # Later than the database: homes of before have none of them.
+    if not (granted := home.data(f"{sample.name}.granted")).exists():
+        _GRANTERS[sample.engine](home, sample, port)
+        granted.touch()
 
 
 def _postgresql(home: StackHome, sample: SampleSource, port: int) -> None:
@@ -57,6 +82,27 @@ def _postgresql(home: StackHome, sample: SampleSource, port: int) -> None:
     )
 
 
+def _grant_postgresql(home: StackHome, sample: SampleSource, port: int) -> None:
+    known, schema = home.passwords(), sample.captured_schema
+    inside = Database(sample.engine, port, ADMIN, known["admin"], sample.name)
+    for user, password in ((READER, known["reader"]), (SIGNALS, known["signals"])):
+        run_sql(
+            inside,
+            f"DO $$ BEGIN IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = '{user}') "
+            f"THEN CREATE ROLE {user}; END IF; END $$",
+            f"ALTER ROLE {user} LOGIN PASSWORD '{password}'",
+        )
+    run_sql(
+        inside,
+        f"GRANT USAGE ON SCHEMA {schema} TO {READER}",
+        f"GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO {READER}",
+        f"ALTER DEFAULT PRIVILEGES FOR ROLE {OWNER} IN SCHEMA {schema} "
+        f"GRANT SELECT ON TABLES TO {READER}",
+        f"GRANT USAGE ON SCHEMA {schema} TO {SIGNALS}",
+        f"GRANT INSERT ON {schema}.{SIGNAL_TABLE} TO {SIGNALS}",
+    )
+
+
 def _binlog(home: StackHome, sample: SampleSource, port: int) -> None:
     passwords = home.passwords()
     admin = Database(sample.engine, port, ADMIN, passwords["admin"], "")
@@ -68,8 +114,6 @@ def _binlog(home: StackHome, sample: SampleSource, port: int) -> None:
         *_login(OWNER, passwords["owner"]),
         *_login(DEBEZIUM, passwords["debezium"]),
         f"GRANT ALL PRIVILEGES ON {database}.* TO '{OWNER}'@'{LOOPBACK}'",
-        # `lakehouse reconcile` asks for the end of the binlog.
-        f"GRANT REPLICATION CLIENT ON *.* TO '{OWNER}'@'{LOOPBACK}'",
         "GRANT RELOAD, SHOW DATABASES, REPLICATION SLAVE, REPLICATION CLIENT ON *.* "
         f"TO '{DEBEZIUM}'@'{LOOPBACK}'",
         f"GRANT SELECT ON {database}.* TO '{DEBEZIUM}'@'{LOOPBACK}'",
@@ -79,6 +123,19 @@ def _binlog(home: StackHome, sample: SampleSource, port: int) -> None:
     run_sql(
         admin,
         f"GRANT INSERT, DELETE ON {database}.{SIGNAL_TABLE} TO '{DEBEZIUM}'@'{LOOPBACK}'",
+    )
+
+
+def _grant_binlog(home: StackHome, sample: SampleSource, port: int) -> None:
+    known, database = home.passwords(), sample.name
+    run_sql(
+        Database(sample.engine, port, ADMIN, known["admin"], ""),
+        *_login(READER, known["reader"]),
+        *_login(SIGNALS, known["signals"]),
+        # It asks for the end of the binlog.
+        f"GRANT REPLICATION CLIENT ON *.* TO '{READER}'@'{LOOPBACK}'",
+        f"GRANT SELECT ON {database}.* TO '{READER}'@'{LOOPBACK}'",
+        f"GRANT INSERT ON {database}.{SIGNAL_TABLE} TO '{SIGNALS}'@'{LOOPBACK}'",
     )
 
 
@@ -96,6 +153,13 @@ _PROVISIONERS: dict[Engine, Callable[[StackHome, SampleSource, int], None]] = {
     Engine.POSTGRESQL: _postgresql,
     Engine.MYSQL: _binlog,
     Engine.MARIADB: _binlog,
+}
+
+
+_GRANTERS: dict[Engine, Callable[[StackHome, SampleSource, int], None]] = {
+    Engine.POSTGRESQL: _grant_postgresql,
+    Engine.MYSQL: _grant_binlog,
+    Engine.MARIADB: _grant_binlog,
 }
 
 

@@ -14,6 +14,8 @@ from infra.ports import LOOPBACK
 
 OWNER = "lakehouse"
 DEBEZIUM = "debezium"
+READER = "lakehouse_reader"
+SIGNALS = "lakehouse_signals"
 ADMIN = "stack_admin"
 
 

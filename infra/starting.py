@@ -13,7 +13,7 @@ from infra.connectors import ConnectorStart
 from infra.home import StackHome, write_private
 from infra.ports import LOOPBACK
 from infra.processes import is_running
-from infra.provisioning import owner_login, provision
+from infra.provisioning import logins, provision
 from infra.registrations import SECRETS_FILE, Surroundings, plan_registration
 from infra.servers.server import Server, start_server, wait_until
 from infra.sources import DEBEZIUM, SampleSource
@@ -74,8 +74,16 @@ class StackStart:
         """Make a sample database and say in stack.json how to reach it."""
         port = self.state.ports[sample.engine]
         provision(self.home, sample, port)
-        login = owner_login(self.home, sample, port)
-        self.change(lambda state: replace(state, sources={**state.sources, sample.name: login}))
+        owner, reader, signals = logins(self.home, sample, port)
+        name = sample.name
+        self.change(
+            lambda state: replace(
+                state,
+                sources={**state.sources, name: owner},
+                readers={**state.readers, name: reader},
+                signals={**state.signals, name: signals},
+            )
+        )
 
     def connect(self, source: SourceConfig, data_partitions: int) -> None:
         """Register a source's connector and wait until its task runs.

@@ -12,6 +12,8 @@ from infra.home import StackHome, write_private
 from infra.processes import ProcessRecord
 from infra.sources import Database, Engine
 
+_LOGINS = ("sources", "readers", "signals")
+
 
 @dataclass(frozen=True, slots=True)
 class AirflowAddress:
@@ -24,7 +26,12 @@ class AirflowAddress:
 
 @dataclass(frozen=True, slots=True)
 class StackState:
-    """The servers that were started and their addresses; None or empty where not started."""
+    """The servers that were started and their addresses; None or empty where not started.
+
+    Attributes:
+        sources: Source → the login that owns its tables; `readers`: the one that may read them;
+            `signals`: the one that may write signals and nothing else.
+    """
 
     processes: tuple[ProcessRecord, ...] = ()
     ports: Mapping[str, int] = field(default_factory=dict)
@@ -32,6 +39,8 @@ class StackState:
     connect: str | None = None
     airflow: AirflowAddress | None = None
     sources: Mapping[str, Database] = field(default_factory=dict)
+    readers: Mapping[str, Database] = field(default_factory=dict)
+    signals: Mapping[str, Database] = field(default_factory=dict)
 
     def with_process(self, record: ProcessRecord) -> Self:
         """This state with a process more; it takes the place of an older one of its server."""
@@ -48,7 +57,7 @@ class StackState:
             **({"kafka": {"bootstrap.servers": self.kafka}} if self.kafka else {}),
             **({"connect": {"url": self.connect}} if self.connect else {}),
             **({"airflow": asdict(self.airflow)} if self.airflow else {}),
-            "sources": {name: asdict(database) for name, database in self.sources.items()},
+            **{kind: _documents(getattr(self, kind)) for kind in _LOGINS},
             "ports": dict(self.ports),
             "processes": [asdict(record) for record in self.processes],
         }
@@ -69,7 +78,7 @@ def read_state(home: StackHome) -> StackState:
             kafka=found.get("kafka", {}).get("bootstrap.servers"),
             connect=found.get("connect", {}).get("url"),
             airflow=AirflowAddress(**found["airflow"]) if "airflow" in found else None,
-            sources={name: _database(entry) for name, entry in found["sources"].items()},
+            **{kind: _databases(found.get(kind, {})) for kind in _LOGINS},
         )
     except FileNotFoundError:
         return StackState()
@@ -78,6 +87,14 @@ def read_state(home: StackHome) -> StackState:
             f"{str(home.state_file)!r} cannot be read ({broken}): expected what `lakehouse up` "
             "writes; remove the file and run `lakehouse down`, which finds the processes anyway"
         ) from broken
+
+
+def _documents(logins: Mapping[str, Database]) -> dict[str, object]:
+    return {name: asdict(database) for name, database in logins.items()}
+
+
+def _databases(entries: Mapping[str, Mapping[str, object]]) -> dict[str, Database]:
+    return {name: _database(entry) for name, entry in entries.items()}
 
 
 def _database(entry: Mapping[str, object]) -> Database:

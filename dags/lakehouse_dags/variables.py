@@ -22,12 +22,19 @@ def kafka_variables(connection_id: str | None) -> dict[str, str]:
 
 
 def database_variables(source: str) -> dict[str, str]:
-    """LAKEHOUSE_DATABASE from the Airflow connection `database_<source>`; nothing without one.
+    """The logins of the source's database; nothing without such connections.
 
-    The application then looks for the local stack's, and says where it looked. What the *extra*
-    says counts before the connection's own fields.
+    LAKEHOUSE_DATABASE, which reads, is the Airflow connection `database_<source>`, and
+    LAKEHOUSE_SIGNALS, which writes signals, `signals_<source>`. The application looks for the local
+    stack's where there is none, and says where it looked. What the *extra* says counts before the
+    connection's own fields.
     """
-    found = _connection(f"database_{source}")
+    reads = _login("LAKEHOUSE_DATABASE", f"database_{source}")
+    return reads | _login("LAKEHOUSE_SIGNALS", f"signals_{source}")
+
+
+def _login(variable: str, connection_id: str) -> dict[str, str]:
+    found = _connection(connection_id)
     if found is None:
         return {}
     login = {
@@ -38,7 +45,7 @@ def database_variables(source: str) -> dict[str, str]:
         "database": found.schema,
     }
     given = {name: value for name, value in login.items() if value is not None}
-    return {"LAKEHOUSE_DATABASE": _masked({**given, **found.extra_dejson})}
+    return {variable: _masked({**given, **found.extra_dejson})}
 
 
 def _connection(connection_id: str) -> Connection | None:

@@ -14,6 +14,7 @@ from lakehouse.config.settings import read_address, refuse_login
 from lakehouse.errors import ConfigError
 
 CONNECT, DATABASE = "LAKEHOUSE_CONNECT", "LAKEHOUSE_DATABASE"
+SIGNALS = "LAKEHOUSE_SIGNALS"
 _MEMBERS = ("host", "port", "user", "password", "database")
 
 
@@ -33,7 +34,7 @@ def connect_url(settings: Settings, environment: Mapping[str, str] | None = None
 def database_of(
     source: SourceConfig, settings: Settings, environment: Mapping[str, str] | None = None
 ) -> Database | None:
-    """The login of the source's database; None where nobody says it.
+    """The login that reads the source's database; None where nobody says it.
 
     Raises:
         ConfigError: The variable is no such JSON object. Its values are not shown.
@@ -42,11 +43,29 @@ def database_of(
     if source.connector not in tuple(Engine):
         return None
     if text := given.get(DATABASE):
-        return _parsed(text, source.connector)
-    return read_state(StackHome(settings.home)).sources.get(source.name)
+        return _parsed(text, DATABASE, source.connector)
+    return read_state(StackHome(settings.home)).readers.get(source.name)
 
 
-def _parsed(text: str, connector: str) -> Database:
+def signals_of(
+    source: SourceConfig, settings: Settings, environment: Mapping[str, str] | None = None
+) -> Database | None:
+    """The login that writes signals, else the one that reads; None where nobody says either.
+
+    Raises:
+        ConfigError: A variable is no such JSON object. Its values are not shown.
+    """
+    given = os.environ if environment is None else environment
+    if source.connector not in tuple(Engine):
+        return None
+    if text := given.get(SIGNALS):
+        return _parsed(text, SIGNALS, source.connector)
+    if given.get(DATABASE):
+        return database_of(source, settings, given)
+    return read_state(StackHome(settings.home)).signals.get(source.name)
+
+
+def _parsed(text: str, variable: str, connector: str) -> Database:
     try:
         found = json.loads(text)
         host, port, user, password, database = (found[name] for name in _MEMBERS)
@@ -55,6 +74,6 @@ def _parsed(text: str, connector: str) -> Database:
         )
     except (ValueError, TypeError, KeyError) as broken:
         raise ConfigError(
-            f"{DATABASE}: {type(broken).__name__}: expected a JSON object with the members "
+            f"{variable}: {type(broken).__name__}: expected a JSON object with the members "
             f"{', '.join(_MEMBERS)}"
         ) from None

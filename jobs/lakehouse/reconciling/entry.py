@@ -15,7 +15,7 @@ from infra.errors import NotReady
 from infra.sources import Database
 from lakehouse.config import Settings, SourceConfig
 from lakehouse.errors import ConfigError, LakehouseError, StepFailed
-from lakehouse.inspection.addresses import DATABASE, database_of
+from lakehouse.inspection.addresses import DATABASE, database_of, signals_of
 from lakehouse.plan.reconciling.kinds import DATABASES
 from lakehouse.plan.reconciling.outcome import Outcome, result_rows
 from lakehouse.plan.records import FULL, RESULTS
@@ -100,7 +100,8 @@ def run(
 def _compared(
     context: StepContext, database: Database, only: tuple[str, ...], patience: Patience
 ) -> Outcome:
-    sides = Sides(context.source, database, context.ledger, context.spark)
+    signals = signals_of(context.source, context.settings) or database
+    sides = Sides(context.source, database, signals, context.ledger, context.spark)
     try:
         found = reconcile(sides, only, patience)
     except NotReady as silent:

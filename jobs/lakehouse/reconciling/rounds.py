@@ -144,7 +144,7 @@ def _look_again(sides: Sides, courses: list[_Course]) -> LogEnd:
 def _await(sides: Sides, end: LogEnd, patience: Patience) -> CutRow | None:
     """A published cut that reached the end of the log; None where none comes in time."""
     if sides.source.reconcile.marker is not None:
-        write_marker(sides.database, sides.source)
+        write_marker(sides.signals, sides.source)
     deadline = time.monotonic() + patience.seconds
     while True:
         cut = sides.ledger.newest_cut(sides.source.name)

@@ -31,11 +31,13 @@ class Sides:
     """A source and its silver.
 
     Attributes:
-        database: The login of the source's database.
+        database: The login that reads the source's database.
+        signals: The login that writes a marker into it.
     """
 
     source: SourceConfig
     database: Database
+    signals: Database
     ledger: Ledger
     spark: SparkSession
 

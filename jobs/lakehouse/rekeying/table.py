@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 from infra.sources import Database
 from lakehouse.config import Settings, SourceConfig
 from lakehouse.errors import KeyChangeRefused, NotYet
+from lakehouse.inspection.addresses import signals_of
 from lakehouse.names import TableIdentity, format_table, parse_table
 from lakehouse.plan.handover import excluded_of, held_of, identities_of
 from lakehouse.plan.records import SCHEMA_VERSIONS, CutRow
@@ -67,7 +68,7 @@ class Rekeying:
         """
         deadline, end = time.monotonic() + patience_s, log_end(self.database)
         # The connector confirms what it has read with its next event: a quiet log has none.
-        write_marker(self.database, self.source)
+        write_marker(signals_of(self.source, self.settings) or self.database, self.source)
         before = read_table(self.database, self.identity, self.connector.slot, end)
         while True:
             now = read_table(self.database, self.identity, self.connector.slot, end)

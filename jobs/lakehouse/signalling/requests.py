@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from infra.sources import Engine
 from lakehouse.config import Settings, SourceConfig, kafka_properties
 from lakehouse.errors import ConfigError, SignalRefused
-from lakehouse.inspection.addresses import DATABASE, database_of
+from lakehouse.inspection.addresses import DATABASE, SIGNALS, signals_of
 from lakehouse.names import format_table
 from lakehouse.plan.signals.connector import Channel, SignalFacts
 from lakehouse.plan.signals.followed import Asked
@@ -87,11 +87,11 @@ def _sent(
         if source.connector not in tuple(Engine):
             statement = insert_statement(table, source.connector, signal)
             return True, f"run this in the source's database:\n{statement};"
-        database = database_of(source, settings)
+        database = signals_of(source, settings)
         if database is None:
             raise ConfigError(
-                f"source {source.name!r}: no login of its database: expected it in {DATABASE}, or "
-                "--channel kafka"
+                f"source {source.name!r}: no login of its database: expected it in {SIGNALS} or "
+                f"{DATABASE}, or --channel kafka"
             )
         is_new = send_by_table(database, table, source, signal)
     done = "sent to" if is_new else "is already in"
