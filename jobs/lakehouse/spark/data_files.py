@@ -24,6 +24,11 @@ class DataFiles:
         self._paths: set[str] = set()
         self._records: list[Record] = []
 
+    @property
+    def count(self) -> int:
+        """How many data files there were at the last reading."""
+        return len(self._paths)
+
     def rows(self, scan: DataScan) -> list[Record]:
         """All rows of a scan, in no order.
 

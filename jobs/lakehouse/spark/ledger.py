@@ -98,6 +98,11 @@ class Ledger:
         files = self._read.setdefault(question, DataFiles(table.row))
         return files.rows(opened.scan(row_filter=_all_equal(equal)))
 
+    def files(self, table: ControlTable, source: str) -> int:
+        """In how many data files a source's rows lay when they were last read; 0 where never."""
+        read = self._read.get((table.name, frozenset({("source", source)})))
+        return read.count if read else 0
+
     def newest(
         self, table: ControlTable, count: int, *, since: datetime | None = None, **equal: str
     ) -> list[Record]:

@@ -17,7 +17,13 @@ from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.refs import SnapshotRefType
 from pyspark.sql import SparkSession
 
-from lakehouse.plan.compacting import Figures, Layout, figures_of, needs_compaction
+from lakehouse.plan.compacting import (
+    Figures,
+    Layout,
+    control_layout,
+    figures_of,
+    needs_compaction,
+)
 from lakehouse.plan.keeping import (
     MAINTENANCE,
     Cuts,
@@ -29,10 +35,12 @@ from lakehouse.plan.keeping import (
     missing_tags,
     old_tags,
 )
+from lakehouse.plan.records import ControlTable
 from lakehouse.plan.tables import MAIN
 from lakehouse.spark import branches, procedures, tables
 from lakehouse.spark.leases import Upkeep
 from lakehouse.spark.metadata import load_metadata, progress_of_main
+from lakehouse.spark.sql import literal
 
 # Younger files may belong to a commit to come; no run takes so long.
 ORPHAN_AGE = timedelta(days=3)
@@ -145,6 +153,15 @@ def compact(spark: SparkSession, catalog: Catalog, table: str, layout: Layout, w
     metadata = load_metadata(catalog, table)
     if metadata is not None and needs_compaction(figures(metadata), layout):
         procedures.rewrite_data_files(spark, table, layout, where=where)
+
+
+def compact_control(
+    spark: SparkSession, catalog: Catalog, control: ControlTable, source: str
+) -> None:
+    """Merge the files that hold a source's rows of a control table."""
+    compact(
+        spark, catalog, control.name, control_layout(control.time), f"source = {literal(source)}"
+    )
 
 
 def expire(

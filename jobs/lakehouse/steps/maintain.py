@@ -29,7 +29,6 @@ from lakehouse.spark.bronze import Bronze
 from lakehouse.spark.lease_table import LEASES
 from lakehouse.spark.leases import Leases
 from lakehouse.spark.metadata import load_metadata
-from lakehouse.spark.sql import literal
 from lakehouse.steps.context import Json, StepContext, StepOutcome
 
 # For how long it waits for runs at work, over all tables.
@@ -149,8 +148,7 @@ def _control(this: _Round, control: ControlTable) -> _Done:
     spark, catalog = this.context.spark, this.context.ledger.catalog
     # Before the compaction: whoever reads what it replaces has a day for it.
     done = _shared_leftovers(this, control.name)
-    layout, mine = compacting.control_layout(control.time), f"source = {literal(this.name)}"
-    upkeep.compact(spark, catalog, control.name, layout, mine)
+    upkeep.compact_control(spark, catalog, control, this.name)
     return done
 
 

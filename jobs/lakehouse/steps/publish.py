@@ -32,6 +32,7 @@ from lakehouse.spark.leases import Leases
 from lakehouse.steps.context import StepContext, StepOutcome
 from lakehouse.steps.forwarding import finish, roll_forward
 from lakehouse.steps.reapply import settle
+from lakehouse.steps.tidying import tidy
 
 # Verdicts with which a changed table's rows may be published; no verdict is none of them.
 _ALLOWING = ("passed", "warning")
@@ -69,6 +70,7 @@ def run(context: StepContext) -> StepOutcome:
         finish(context, cut, check)
         _settle(context, staged)
     leases.give_back(staged.token, context.run_id)
+    tidy(context)
     return _outcome(cut, staged, allowed, left, _alarms(context))
 
 
