@@ -46,6 +46,7 @@ def line(number: int, quantity: int) -> dict[str, object]:
     return {"order_id": number, "n": 1, "qty": quantity}
 
 
+@pytest.mark.further
 def test_what_an_incremental_snapshot_reads_again_counts_where_its_topic_lags(
     spark: SparkSession, settings: Settings, tmp_path: Path
 ) -> None:
@@ -243,6 +244,7 @@ def test_unreadable_messages_are_quarantined_and_the_rest_is_published(
     assert reasons == [*bad.values(), "bad_key", "bad_value"]
 
 
+@pytest.mark.further
 def test_a_message_that_alone_shows_a_tables_schema_may_hold_a_number_beyond_all_bounds(
     spark, settings, tmp_path
 ):

@@ -185,6 +185,7 @@ def test_a_landing_whose_files_are_gone_is_taken_back_and_landed_again(
     is_mended(campaign)
 
 
+@pytest.mark.further
 def test_raw_messages_that_only_a_backup_has_are_named(
     spark: SparkSession, settings: Settings, tmp_path: Path
 ) -> None:

@@ -50,6 +50,7 @@ def test_positions_order_by_epoch_first(spark: SparkSession):
     ]
 
 
+@pytest.mark.further
 def test_a_failover_to_lower_positions_is_newer(runs: Runs):
     server = MySql(runs.source.name)
     life(server, lambda: None)
@@ -172,6 +173,7 @@ def test_events_whose_begin_has_not_landed_tell_a_new_log(runs: Runs):
     ]
 
 
+@pytest.mark.further
 def test_a_server_of_which_no_begin_has_landed_is_behind_every_one_that_has(runs: Runs):
     server = MySql(runs.source.name)
     server.file = 30
@@ -225,7 +227,8 @@ def test_an_incremental_snapshot_alone_shows_the_log_of_a_server_that_is_new(
     assert len(epochs(runs)) == 1
 
 
-@pytest.mark.parametrize("lags", [True, pytest.param(False, marks=pytest.mark.further)])
+@pytest.mark.further
+@pytest.mark.parametrize("lags", [True, False])
 def test_what_an_incremental_snapshot_reads_of_a_new_server_first_is_of_its_log(
     spark, settings, tmp_path, *, lags: bool
 ):

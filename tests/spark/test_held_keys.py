@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from pyspark.sql import SparkSession
 
 from lakehouse.config import Settings, parse_source
@@ -122,6 +123,7 @@ def state_of(runs: Runs, table: str) -> tuple[object, ...]:
     return rows, sorted(state, key=repr), reasons(runs, table), told
 
 
+@pytest.mark.further
 def test_a_truncate_heals_every_key_and_the_cut_counts_what_is_held(
     spark: SparkSession, settings: Settings, tmp_path
 ):

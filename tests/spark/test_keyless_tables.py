@@ -58,6 +58,7 @@ def test_a_table_without_a_key_is_a_bag_of_rows(runs: Runs):
     assert runs.rows("visits", "place") == []
 
 
+@pytest.mark.further
 def test_the_rows_of_one_copy_share_a_number_and_none_is_a_redelivery(runs: Runs):
     visits = Table("visits", COLUMNS, key=())
     connector = Postgres(runs.source.name, step=0)

@@ -141,6 +141,7 @@ def test_a_default_of_an_added_column_is_masked_in_older_rows(runs: Runs):
     assert not any("new" in row.columns or "old" in row.columns for row in recorded)
 
 
+@pytest.mark.further
 def test_another_secret_or_none_changes_nothing(runs: Runs, monkeypatch: pytest.MonkeyPatch):
     pg, table = Postgres(runs.source.name), people()
     pg.snapshot(table, [person("a@x")])

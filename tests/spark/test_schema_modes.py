@@ -24,7 +24,10 @@ EXPECTED = {
 }
 
 
-@pytest.mark.parametrize("mode", EXPECTED)
+@pytest.mark.parametrize(
+    "mode",
+    ["ignore", *(pytest.param(m, marks=pytest.mark.further) for m in EXPECTED if m != "ignore")],
+)
 def test_what_fits_is_applied_and_what_does_not_is_quarantined(spark, settings, tmp_path, mode):
     name = f"mode_{mode}"
     text = f'connector = "postgresql"\ntopic_prefix = "{name}"\n'

@@ -124,6 +124,7 @@ def test_an_unchanged_value_is_never_taken_from_a_row_that_was_deleted(runs: Run
     assert runs.rows("orders", "id", "note IS NULL", "_cdc.op") == [(1, True, "c")]
 
 
+@pytest.mark.further
 def test_a_table_that_became_soft_stays_so(runs: Runs):
     pg, head = Postgres(runs.source.name), orders()
     hard = open_runs(runs.spark, runs.settings, runs.folder, runs.source.name)

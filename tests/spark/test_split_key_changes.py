@@ -120,6 +120,7 @@ def test_a_half_that_stays_alone_is_applied_and_told(runs: Runs):
     ]
 
 
+@pytest.mark.further
 def test_a_half_waits_no_longer_than_an_open_transaction(runs: Runs):
     pg = Postgres(runs.source.name, partitions=2, framed=False)
     pg.transact((BETWEEN, "c", None, row(OLD, "old", "big")))
@@ -137,6 +138,7 @@ def test_a_half_waits_no_longer_than_an_open_transaction(runs: Runs):
     assert "applied alone" in str(second["apply"].detail["findings"])
 
 
+@pytest.mark.further
 def test_rows_that_move_up_by_one_key_all_stay(spark: SparkSession, settings: Settings, tmp_path):
     """`SET id = id + 1`: each row comes to its key before the older row leaves it."""
     text = 'connector = "oracle"\ntopic_prefix = "up"\n[tables."PDB1.public.between"]\n'

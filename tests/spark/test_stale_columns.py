@@ -62,6 +62,7 @@ def test_a_table_needs_a_snapshot_until_every_older_row_was_read_or_changed(runs
     assert runs.rows("orders", "id", "made") == [(1, "root"), (2, "root"), (4, "ann")]
 
 
+@pytest.mark.further
 def test_a_batch_that_is_applied_again_gives_its_columns_their_defaults_again(
     spark, settings, tmp_path
 ):

@@ -109,6 +109,7 @@ def test_a_begin_that_comes_again_ends_no_open_transaction(runs: Runs):
         connector.send_raw(f"{runs.source.name}.public.other", None, "no event")
 
 
+@pytest.mark.further
 def test_a_transaction_that_lost_its_end_is_applied_once_a_later_one_has_landed(runs: Runs):
     connector = Postgres(runs.source.name)
     connector.transact((ORDERS, "c", None, row(1, "a")))
@@ -173,6 +174,7 @@ def test_an_event_whose_begin_never_comes_waits_no_longer_than_the_timeout(runs:
     assert runs.rows("orders", "id", "name") == [(1, "a")]
 
 
+@pytest.mark.further
 def test_a_later_event_of_another_topic_partition_does_not_end_the_wait(runs: Runs):
     numbers = range(1, 5)
     connector = Postgres(runs.source.name, partitions=2)

@@ -99,6 +99,7 @@ def test_between_any_two_steps_it_changes_nothing(
     assert runs.rows("orders", "id", "name") == SECOND[:2]
 
 
+@pytest.mark.further
 def test_an_announced_cut_is_finished_after_it(
     spark: SparkSession, settings: Settings, tmp_path: Path
 ) -> None:
