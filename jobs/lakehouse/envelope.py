@@ -13,6 +13,8 @@ from uuid import UUID
 CREATE, UPDATE, DELETE, READ, TRUNCATE, MESSAGE = "c", "u", "d", "r", "t", "m"
 ROW_OPERATIONS = (CREATE, UPDATE, DELETE, READ)
 OPERATIONS = (*ROW_OPERATIONS, TRUNCATE, MESSAGE)
+# Ours: what `lakehouse erase` leaves of a message, its place in the log without its rows.
+ERASED = "lakehouse_erased"
 
 # `source.snapshot` of an incremental snapshot's read events.
 INCREMENTAL = "incremental"

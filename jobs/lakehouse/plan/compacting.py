@@ -54,10 +54,12 @@ class Layout:
     Attributes:
         target: Bytes of a merged file.
         order: Columns by which merged rows are sorted; none keeps their order.
+        is_thorough: Whether no file stays of which a single row is deleted.
     """
 
     target: int = 512 * _MIB
     order: tuple[str, ...] = ()
+    is_thorough: bool = False
 
     @property
     def options(self) -> dict[str, str]:
@@ -69,6 +71,7 @@ class Layout:
             "max-file-group-size-bytes": str(_MOST_GROUP_BYTES),
             "min-input-files": str(MIN_FILES),
             "delete-ratio-threshold": str(DELETED_SHARE),
+            **({"delete-file-threshold": "1"} if self.is_thorough else {}),
         }
 
 

@@ -64,6 +64,11 @@ def reconcile_application() -> Path:
     return JOBS_FOLDER / "reconciliation.py"
 
 
+def erasure_application() -> Path:
+    """The entry script that erases a subject's rows."""
+    return JOBS_FOLDER / "erasure.py"
+
+
 def rekeying_application() -> Path:
     """The entry script that lets silver follow a changed primary key."""
     return JOBS_FOLDER / "rekeying.py"

@@ -32,6 +32,7 @@ from lakehouse.spark.archive_parsing import (
     parsed_lines,
 )
 from lakehouse.spark.bronze import PartitionCount
+from lakehouse.spark.erased_messages import is_erased
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +125,7 @@ def within(spark: SparkSession, messages: DataFrame, ranges: Sequence[OffsetRang
 def refuse_differences(
     spark: SparkSession, archive: Archive, bronze: DataFrame, ranges: Sequence[OffsetRange]
 ) -> None:
-    """Compare the archive with what is landed of it, byte for byte.
+    """Compare the archive with what is landed of it, byte for byte, but for what was erased since.
 
     Args:
         spark: The session.
@@ -147,6 +148,7 @@ def refuse_differences(
     found = (
         within(spark, archive.messages, ranges)
         .join(landed, position, how="left")
+        .where(f"NOT {is_erased('landed_')}")
         .select(*position, *(different.alias(name) for name, different in differs.items()))
         .where(" OR ".join(f"`{name}`" for name in differs))
         .orderBy(*position)

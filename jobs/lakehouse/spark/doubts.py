@@ -15,12 +15,17 @@ import pyspark.sql.functions as F
 from pyspark.sql import DataFrame
 
 from lakehouse.config import TopicRole
+from lakehouse.envelope import ERASED
 from lakehouse.plan.offsets import LandedOffsets
 from lakehouse.spark.sql import literal
 
 # An event whose BEGIN is not landed, or a message that cannot be read, may be the newest of all.
 _NEWEST = 2**62
-IS_EVENT = "transaction IS NOT NULL AND reason IS NULL AND NOT control"
+# A transaction's END counts what was erased since.
+IS_EVENT = (
+    "transaction IS NOT NULL AND reason IS NULL "
+    f"AND (NOT control OR op <=> {literal(ERASED)} AND role = {literal(TopicRole.DATA)})"
+)
 IS_UNREADABLE = f"role = {literal(TopicRole.DATA)} AND reason IS NOT NULL AND NOT control"
 
 

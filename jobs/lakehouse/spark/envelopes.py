@@ -107,7 +107,7 @@ def parse(
         _get("payload", "$.op", "string").alias("sent_op"),
         _get("payload", "$.tableChanges", "variant").isNotNull().alias("has_table_changes"),
         _get("payload", "$.ddl", "string").alias("ddl"),
-        _get("payload", "$.source", _source_struct(connector)).alias("s"),
+        _get("payload", "$.source", source_struct(connector)).alias("s"),
         _get("payload", "$.transaction", "struct<id:string,total_order:string>").alias("t"),
         _get("key_payload", "$", "map<string,string>").alias("key_tokens"),
     )
@@ -222,7 +222,8 @@ def _get(column: str, path: str, kind: str) -> Column:
     return F.expr(f"try_variant_get({column}, '{path}', '{kind}')")
 
 
-def _source_struct(connector: Connector) -> str:
+def source_struct(connector: Connector) -> str:
+    """The members of a source block that are read, as a type of Spark SQL."""
     names = dict.fromkeys((*_COMMON, *connector.source_fields))
     return f"struct<{','.join(f'`{name}`:string' for name in names)}>"
 

@@ -14,7 +14,7 @@ from pyspark.sql import Column, DataFrame
 
 from lakehouse.config import SourceConfig, TopicRole
 from lakehouse.connectors import Connector
-from lakehouse.envelope import MESSAGE, OPERATIONS
+from lakehouse.envelope import ERASED, MESSAGE, OPERATIONS
 from lakehouse.spark.sql import literal
 from lakehouse.spark.surrogates import has_lone_surrogate
 from lakehouse.spark.tombstones import EMPTY_MESSAGE
@@ -60,7 +60,8 @@ def _may_have_minus_zero(value: Column) -> Column:
 def judge(rows: DataFrame, source: SourceConfig, connector: Connector) -> DataFrame:
     """What becomes of each message: control, quarantined with a reason, or a change event."""
     is_data = f"role = {literal(TopicRole.DATA)}"
-    other = f"NOT ({is_data}) OR op <=> {literal(MESSAGE)} OR (op IS NULL AND {_is_control()})"
+    makes_nothing = f"coalesce(op IN ({literal(MESSAGE)}, {literal(ERASED)}), false)"
+    other = f"NOT ({is_data}) OR {makes_nothing} OR (op IS NULL AND {_is_control()})"
     tombstone = "value_null AND key IS NOT NULL"
     operations = ", ".join(map(literal, OPERATIONS))
     reasons = {

@@ -141,6 +141,14 @@ def update_on_branch(
     _write_by_sql(spark, table, branch, update, summary)
 
 
+def merge_on_branch(
+    spark: SparkSession, table: str, branch: str, merge: str, summary: Mapping[str, str]
+) -> None:
+    """Change rows of a branch by the rest of a `MERGE INTO … AS t` statement, from `USING` on."""
+    statement = f"MERGE INTO {full_name(table, branch)} AS t {merge}"
+    _write_by_sql(spark, table, branch, statement, summary)
+
+
 def column_ddl(field: T.StructField) -> str:
     """A column as DDL, with its comment."""
     comment = field.metadata.get("comment")

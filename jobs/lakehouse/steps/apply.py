@@ -25,6 +25,7 @@ from lakehouse.spark.stage import Staged
 from lakehouse.steps.applying import Applying, held_keys, staged_cut
 from lakehouse.steps.backfill import backfill
 from lakehouse.steps.context import Json, StepContext, StepOutcome
+from lakehouse.steps.erasing import erase
 from lakehouse.steps.forwarding import roll_forward
 from lakehouse.steps.outcomes import outcomes
 from lakehouse.steps.planning import table_plans
@@ -40,11 +41,14 @@ def run(context: StepContext) -> StepOutcome:
     """Stage what is landed and not applied; in a replay, what stands in quarantine.
 
     In a repair, what a comparison found to be gone from the source; in a rebuild, tables that are
-    made again from bronze; in a backfill, rows that the messages of an interval touch.
+    made again from bronze; in a backfill, rows that the messages of an interval touch; in an
+    erasure, the rows of some keys, and their messages in bronze.
 
     Raises:
         Superseded: Another run holds the lease.
     """
+    if context.erasure is not None:
+        return erase(context, context.erasure)
     if context.removals:
         return remove(context)
     if context.replay:

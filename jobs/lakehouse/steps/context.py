@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 
 from lakehouse.config import Settings, SourceConfig
 from lakehouse.plan.backfilling import Backfill
+from lakehouse.plan.erasing import Erasure
 from lakehouse.plan.rebuilding import Rebuild
 from lakehouse.plan.reconciling.repair import Removal
 from lakehouse.plan.records import Status
@@ -35,6 +36,7 @@ class StepContext:
         removals: Rows that it takes out of silver instead of applying what landed.
         rebuild: What it makes again from bronze instead of applying what landed; None for nothing.
         backfill: Of which rows it does so; None for none.
+        erasure: Whose rows it takes out of everything instead of applying what landed.
         parsed: What a step of this process has parsed, for the next one.
     """
 
@@ -53,6 +55,7 @@ class StepContext:
     removals: tuple[Removal, ...] = ()
     rebuild: Rebuild | None = None
     backfill: Backfill | None = None
+    erasure: Erasure | None = None
     parsed: LastParsed = field(default_factory=LastParsed, compare=False)
 
 

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from datetime import datetime
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -46,6 +50,10 @@ def ended(api: AirflowApi, backfill: Backfill) -> list[Run]:
         return found if is_over and len(mine) == len(backfill.starts) and due else []
 
     return until(all_ended, "expected the runs of the backfill to end", 900)
+
+
+# Two of the days at which the source is due by now: all messages are of the second interval.
+EARLY, EARLY_END = "2020-02-29", "2024-02-29"
 
 
 def moment(run: Run, name: str) -> datetime:
@@ -113,3 +121,42 @@ def test_runs_of_a_source_never_work_at_the_same_time(ledger: Ledger, ended: lis
         for one, other in pairwise(steps)
         if one.run_id != other.run_id and one.ended_at > other.started_at
     ] == []
+
+
+def test_a_backfill_by_airflow_s_command_says_when_the_first_message_is(
+    stack: Stack, api: AirflowApi, ledger: Ledger, backfill: Backfill, ended: list[Run]
+):
+    told = airflow(
+        *(stack, "backfill", "create", "--dag-id", DAG, "--reprocess-behavior", "completed"),
+        *("--from-date", EARLY, "--to-date", EARLY),
+    )
+    assert told.returncode == 0, told.stderr
+    known = {run["dag_run_id"] for run in ended}
+
+    def over() -> list[Run]:
+        new = [run for run in runs(api) if run["dag_run_id"] not in known]
+        early = [run for run in new if run["run_type"] == "backfill"]
+        return [run for run in early if run["state"] in ("success", "failed")]
+
+    [run] = until(over, "expected the run of an early interval to end", 300)
+    between = [run[f"data_interval_{side}"][:10] for side in ("start", "end")]
+    assert (run["state"], between) == ("success", [EARLY, EARLY_END])
+    [said] = [
+        row.message
+        for row in ledger.runs(SOURCE)
+        if row.run_id == run["dag_run_id"] and "the first message is of" in row.message
+    ]
+    assert EARLY in said
+    assert contents(ledger) == backfill.before
+
+
+def airflow(stack: Stack, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Airflow's own command, as README calls it."""
+    return subprocess.run(
+        [str(Path(sys.executable).parent / "airflow"), *arguments],
+        env={"PATH": os.environ["PATH"], "AIRFLOW_HOME": str(stack.home.airflow)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )

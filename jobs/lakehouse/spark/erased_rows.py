@@ -1,0 +1,112 @@
+"""What an erasure does to the Iceberg tables of a silver table, on a staging branch.
+
+In: the keys. Out: commits after which no file that the branch reads has a row of theirs, deleted
+ones included; then, once the branch is published, a table without a past.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from pyiceberg.catalog import Catalog
+from pyspark.sql import DataFrame, SparkSession
+
+from lakehouse.names import quote_ident
+from lakehouse.plan.compacting import Layout
+from lakehouse.plan.tables import HISTORY_ENDING, MAIN, STATE_ENDING
+from lakehouse.spark import branches, procedures, silver, tables
+from lakehouse.spark.metadata import load_metadata, refs
+from lakehouse.spark.removing import key_of
+
+_VIEW = "erased_keys"
+_THOROUGH = Layout(is_thorough=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Erasing:
+    """What the functions of one erasure share.
+
+    Attributes:
+        spark: A session of its own.
+        catalog: The same catalog for PyIceberg.
+        silver: Namespace and name of the silver table.
+        key: The columns of its key.
+        keys: `key` of the rows that are meant.
+        branch: The staging branch.
+        summary: Properties of its commits.
+        check: Refuses to go on once another run took the lease.
+        forget_key: Whether the keys' delete marks go too.
+    """
+
+    spark: SparkSession
+    catalog: Catalog
+    silver: str
+    key: tuple[str, ...]
+    keys: DataFrame
+    branch: str
+    summary: Mapping[str, str]
+    check: Callable[[], None]
+    forget_key: bool
+
+    def rows(self, table: str) -> DataFrame:
+        """The rows of the keys in `main`, whatever became of them."""
+        stored = self.spark.table(tables.full_name(table))
+        return stored.where(self.where(table))
+
+    def where(self, table: str) -> str:
+        """Whether a row belongs to one of the keys, as SQL over the table's columns."""
+        self.keys.createOrReplaceTempView(_VIEW)
+        stored = self.spark.table(tables.full_name(table))
+        name = "key" if table == self.silver + STATE_ENDING else key_of(stored, self.key)
+        return f"{name} IN (SELECT key FROM {_VIEW})"
+
+
+def live_rows(work: Erasing) -> int:
+    """How many rows of the keys silver shows."""
+    cdc = quote_ident(silver.cdc_of(work.spark.table(tables.full_name(work.silver)).schema))
+    return work.rows(work.silver).where(silver.is_live(cdc)).count()
+
+
+def erase_rows(work: Erasing) -> dict[str, int]:
+    """Take the keys' rows out, and write files again that have deleted rows.
+
+    Returns:
+        Iceberg table → the snapshot of the staging branch.
+    """
+    found = {}
+    for ending in ("", HISTORY_ENDING, *((STATE_ENDING,) if work.forget_key else ())):
+        table = work.silver + ending
+        if load_metadata(work.catalog, table) is None:
+            continue
+        work.check()
+        branches.create_branch(work.spark, table, work.branch)
+        where = work.where(table)
+        tables.delete_on_branch(work.spark, table, work.branch, where, work.summary)
+        procedures.rewrite_data_files(work.spark, table, _THOROUGH, branch=work.branch)
+        tables.append_nothing(work.spark, table, work.branch, work.summary)
+        found[table] = refs(work.catalog, table)[work.branch]
+    return found
+
+
+def forget_past(spark: SparkSession, catalog: Catalog, table: str) -> int:
+    """Drop every ref but `main`, and every snapshot but its head, with the files of theirs.
+
+    Returns:
+        How many files were removed.
+    """
+    metadata = load_metadata(catalog, table)
+    if metadata is None:
+        return 0
+    for name, ref in metadata.refs.items():
+        if name != MAIN:
+            drop = branches.drop_tag if ref.snapshot_ref_type == "tag" else branches.drop_branch
+            drop(spark, table, name)
+    metadata = load_metadata(catalog, table)
+    head = metadata.snapshot_by_name(MAIN) if metadata else None
+    old = [
+        each.snapshot_id
+        for each in (metadata.snapshots if metadata else ())
+        if head is not None and each.snapshot_id != head.snapshot_id
+    ]
+    return procedures.expire_snapshots(spark, table, old) if old else 0

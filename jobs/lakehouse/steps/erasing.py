@@ -1,0 +1,202 @@
+"""Erasure: the rows of some keys, gone from bronze, silver, its history, snapshots and reports.
+
+In: the keys of rows that the source has deleted. Out: a staged cut that `validate` judges and
+`publish` shows as any other one; once it is published, tables without the snapshots before it, and
+control tables and reports that name the keys no more (`forget`). Each part may have happened
+already: what a killed erasure left, the same command finishes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import cast
+
+from lakehouse.config import mask_secret
+from lakehouse.errors import MainMoved, StepFailed
+from lakehouse.names import quote_ident
+from lakehouse.plan.conservation import to_json_counts
+from lakehouse.plan.erasing import Erasure, key_values, refuse
+from lakehouse.plan.handover import StagedCut, StagedTable, excluded_of, held_of, identities_of
+from lakehouse.plan.rebuilding import Rebuild, choose
+from lakehouse.plan.records import CutRow
+from lakehouse.plan.replay import replay_laws
+from lakehouse.plan.tables import HISTORY_ENDING, STATE_ENDING, TablePlan
+from lakehouse.spark.bronze import Bronze
+from lakehouse.spark.erased_messages import Messages, erase_messages, find_messages, keys_frame
+from lakehouse.spark.erased_rows import Erasing, erase_rows, live_rows
+from lakehouse.spark.healing import held_keys
+from lakehouse.spark.leases import Leases
+from lakehouse.spark.silver import cdc_of, is_live
+from lakehouse.spark.tables import at_ref, full_name
+from lakehouse.steps.applying import Applying, commit_summary, staging_branch
+from lakehouse.steps.context import Json, StepContext, StepOutcome
+from lakehouse.steps.forwarding import roll_forward
+from lakehouse.steps.reapply import laws_before
+from lakehouse.steps.remaking import begin, fitting
+from lakehouse.steps.replacement import take
+
+_TRIES = 5
+Fence = tuple[int, Callable[[], None]]
+
+
+def erase(context: StepContext, asked: Erasure) -> StepOutcome:
+    """Erase messages in bronze, and stage silver without the rows.
+
+    Raises:
+        StepFailed: The rows are live, or have messages that are not applied, or the table is not
+            one whose rows have a key and can be made again.
+        Superseded: Other runs held the lease all the time.
+    """
+    with _leased(context) as (token, check):
+        roll_forward(context, check)
+        cut = context.ledger.newest_cut(context.source.name)
+        if cut is None:
+            raise StepFailed(
+                f"Source {context.source.name!r}: no cut is published: expected one; "
+                f"do `lakehouse run --source {context.source.name}` first"
+            )
+        opened, plan = _opened(context, asked, cut, (token, check))
+        work = _work(context, asked, plan, cut, (token, check))
+        found = _messages(opened, plan, work)
+        refuse(asked.table, live=live_rows(work), waiting=found.waiting)
+        if found.count:
+            _erase_messages(opened, plan, work, found)
+        staged = _staged(context, work, cut, token, erase_rows(work))
+    laws = to_json_counts(replay_laws(laws_before(context, cut), {}))
+    return StepOutcome(
+        _sentence(asked, found),
+        cast("Mapping[str, Json]", laws),
+        cast("Mapping[str, Json]", {**staged.to_detail(), "erased": _told(asked, found)}),
+        batch_id=staged.cut_id,
+    )
+
+
+@contextmanager
+def _leased(context: StepContext) -> Iterator[Fence]:
+    leases = Leases(context.ledger.catalog, context.source.name)
+    token = take(leases, context.run_id)
+    with leases.held(token, context.run_id, lone_step=context.lone_step) as check:
+        yield token, check
+
+
+def _opened(
+    context: StepContext, asked: Erasure, cut: CutRow, fence: Fence
+) -> tuple[Applying, TablePlan]:
+    """All that bronze has of the table up to the cut, and how it is read."""
+    choice = choose(cut, Rebuild((asked.table,)), context.source.connector)
+    opened = begin(context, cut, choice, fence)
+    choice, plans = fitting(opened, choice)
+    if not plans or plans[0].is_bag:
+        why = "; ".join(choice.left.values()) or "its rows have no key"
+        raise StepFailed(
+            f"Table {asked.table!r}: {why}: expected a table whose rows have a key and that could "
+            "be rebuilt; nothing was erased"
+        )
+    return opened, plans[0]
+
+
+def _work(
+    context: StepContext, asked: Erasure, plan: TablePlan, cut: CutRow, fence: Fence
+) -> Erasing:
+    spark, (token, check) = context.spark.newSession(), fence
+    keys = keys_frame(spark, [key_values(text, plan.key) for text in asked.keys])
+    return Erasing(
+        spark,
+        context.ledger.catalog,
+        plan.silver,
+        plan.key,
+        keys.localCheckpoint(),
+        staging_branch(context, token),
+        commit_summary(context, token, f"{token:08d}", cut.offsets),
+        check,
+        asked.forget_key,
+    )
+
+
+def _messages(opened: Applying, plan: TablePlan, work: Erasing) -> Messages:
+    context = opened.context
+    messages = Bronze(context.source.name, context.ledger).messages(context.spark)
+    keyed = (plan, work.keys, mask_secret(context.source))
+    return find_messages(messages, opened.batch.envelopes, opened.connector, keyed)
+
+
+def _erase_messages(opened: Applying, plan: TablePlan, work: Erasing, found: Messages) -> None:
+    """Landings go on meanwhile: where one comes first, it is tried again."""
+    context = opened.context
+    bronze = Bronze(context.source.name, context.ledger)
+    for number in range(1, _TRIES + 1):
+        try:
+            erase_messages(context.spark, bronze, found, context.run_id, work.check)
+        except MainMoved:
+            if number == _TRIES:
+                raise
+            # What has landed since may be of the same keys.
+            again = _messages(opened, plan, work)
+            refuse(plan.silver, live=0, waiting=again.waiting)
+        else:
+            return
+
+
+def _staged(
+    context: StepContext, work: Erasing, cut: CutRow, token: int, heads: Mapping[str, int]
+) -> StagedCut:
+    rows = at_ref(work.spark, work.silver, work.branch)
+    cdc = cdc_of(context.spark.table(full_name(work.silver)).schema)
+    state, history = work.silver + STATE_ENDING, work.silver + HISTORY_ENDING
+    held = held_of(cut).get(work.silver, 0)
+    table = StagedTable(
+        identity=identities_of(cut)[work.silver],
+        silver=work.silver,
+        state=state,
+        changed=True,
+        snapshot=heads[work.silver],
+        state_snapshot=heads.get(state, cut.tables.get(state)),
+        key=work.key,
+        cdc=cdc,
+        rows=rows.where(is_live(quote_ident(cdc))).count(),
+        upserts=0,
+        deletes=0,
+        truncated=False,
+        history=history if history in heads else "",
+        history_snapshot=heads.get(history),
+        held=held_keys(work.spark, state, work.branch) if state in heads else held,
+    )
+    return StagedCut(
+        branch=work.branch,
+        token=token,
+        cut_id=f"{token:08d}",
+        base_cut=cut.cut_id,
+        offsets=cut.offsets,
+        position=cut.position,
+        transactions=0,
+        tables=(table,),
+        excluded=excluded_of(cut),
+        findings=(),
+        identities=identities_of(cut),
+        epochs=cut.epochs,
+    )
+
+
+def _told(asked: Erasure, found: Messages) -> dict[str, Json]:
+    """What is kept of an erasure: who asked for it and how much it was, no key."""
+    return {
+        "table": asked.table,
+        "person": asked.person,
+        "keys": len(asked.keys),
+        "messages": found.count,
+        "forget_key": asked.forget_key,
+    }
+
+
+def _sentence(asked: Erasure, found: Messages) -> str:
+    moved = (
+        f"; {found.moves} of them change a key: erase the row's other keys too, if they are the "
+        "same subject's"
+        if found.moves
+        else ""
+    )
+    return (
+        f"{asked.table}: {len(asked.keys)} keys erased by {asked.person}: {found.count} messages "
+        f"in bronze keep nothing but their place{moved}"
+    )

@@ -1,0 +1,142 @@
+"""Erasure: a subject's words are found nowhere afterwards, and everything else stays as it was."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from lakehouse.config import Settings, parse_source
+from lakehouse.plan.erasing import Erasure
+from lakehouse.plan.rebuilding import Rebuild
+from lakehouse.steps.context import StepOutcome
+from lakehouse.steps.erasure import erase_all
+from lakehouse.steps.runner import execute
+from tests.support.canaries import Search
+from tests.support.debezium import Postgres, Table, column
+from tests.support.runs import Runs, laws_hold
+
+WORDS = {"name": "canary-of-the-name-81", "note": "canary-of-the-note-81"}
+KEY = "canary-of-the-key-81"
+CUSTOMERS, ORDERS = "customers", "orders"
+
+
+def customers() -> Table:
+    return Table(
+        CUSTOMERS,
+        [column("mail", "string", optional=False), column("name", "string"), column("n", "int32")],
+        key=("mail",),
+    )
+
+
+def customer(mail: str, name: str, number: int = 1) -> dict[str, object]:
+    return {"mail": mail, "name": name, "n": number}
+
+
+def opened(spark: SparkSession, settings: Settings, folder: Path, name: str, more: str) -> Runs:
+    text = f'connector = "postgresql"\ntopic_prefix = "{name}"\n'
+    text += f'[tables."public.{CUSTOMERS}"]\n{more}\n'
+    # A row of the subject breaks a rule, so that reports name its key.
+    text += f'[[tables."public.{CUSTOMERS}".rules]]\nname = "small"\ndescription = "n is small"\n'
+    text += 'violated = "n > 5"\nseverity = "warning"\n'
+    return Runs(spark, settings, folder, parse_source(text, name))
+
+
+def lived(runs: Runs) -> Postgres:
+    """A subject comes, changes and goes, between others who stay; its key is in reports."""
+    pg, head = Postgres(runs.source.name), customers()
+    pg.snapshot(head, [customer("a@x", "first"), customer(KEY, WORDS["name"])])
+    runs.run(pg)
+    pg.transact(
+        (head, "u", customer(KEY, WORDS["name"]), customer(KEY, WORDS["note"], 9)),
+        (head, "c", None, customer("b@x", "second")),
+    )
+    runs.run(pg)
+    pg.transact(
+        (head, "d", customer(KEY, WORDS["note"], 9), None),
+        (head, "u", None, customer("a@x", "first again")),
+    )
+    runs.run(pg)
+    return pg
+
+
+def erase(runs: Runs, *keys: str, forget_key: bool = True) -> list[StepOutcome]:
+    asked = Erasure(f"public.{CUSTOMERS}", keys, "ann", forget_key)
+    return erase_all(replace(runs.context(), erasure=asked))
+
+
+def found(runs: Runs, *, of_key: bool = True) -> dict[str, set[str]]:
+    """Canary → the files of the home that have it; the archives that were landed are no part."""
+    search = Search(WORDS | ({"key": KEY} if of_key else {}))
+    home = runs.settings.home
+    # Blocks of the session that goes on; they go with the application.
+    blocks = (home / "spark" / "tmp").rglob("*")
+    search.look_below(home, (str(path.relative_to(home)) for path in blocks))
+    return search.found
+
+
+def contents(runs: Runs) -> list[tuple[object, ...]]:
+    return runs.rows(CUSTOMERS, "mail", "name", "n", "_cdc.op", "_cdc.position")
+
+
+@pytest.mark.parametrize("options", ["history = true", 'delete = "soft"'])
+def test_nothing_of_a_subject_is_left_and_all_else_stays(
+    spark: SparkSession, tmp_path: Path, settings: Settings, options: str
+):
+    name = f"erased_{options.partition(' ')[0]}"
+    runs = opened(spark, settings, tmp_path / "archives", name, options)
+    pg = lived(runs)
+    others = [row for row in contents(runs) if row[0] != KEY]
+    assert set(found(runs)) == {"name", "note", "key"}
+
+    outcomes = erase(runs, json.dumps({"mail": KEY}))
+
+    assert [outcome.status for outcome in outcomes] == ["succeeded"] * 4, outcomes
+    assert laws_hold(outcomes[0])
+    assert found(runs) == {}
+    assert contents(runs) == others
+    assert KEY not in outcomes[0].message
+    # What it leaves can be made again, and goes on.
+    rebuilt = [execute(s, replace(runs.context(), rebuild=Rebuild())) for s in ("apply",)]
+    assert "1 are equal" in rebuilt[0].message, rebuilt[0].message
+    pg.transact((customers(), "c", None, customer("c@x", "third")))
+    later = runs.run(pg)
+    assert later["publish"].status == "succeeded"
+    assert laws_hold(later["apply"])
+    assert [row[0] for row in contents(runs)] == [*(row[0] for row in others), "c@x"]
+
+
+def test_what_the_source_still_has_is_refused_and_what_was_killed_is_finished(
+    spark: SparkSession, settings: Settings, tmp_path: Path
+):
+    runs = opened(spark, settings, tmp_path, "erased_live", "")
+    pg, head = Postgres(runs.source.name), customers()
+    pg.snapshot(head, [customer("a@x", "first"), customer(KEY, WORDS["name"])])
+    runs.run(pg)
+    before = contents(runs)
+    [refused] = erase(runs, f'["{KEY}"]')
+    assert (refused.status, contents(runs)) == ("failed", before)
+    assert "1 rows of these keys are in silver" in refused.message
+    pg.transact((head, "d", customer(KEY, WORDS["name"]), None))
+    runs.run(pg)
+    pg.transact((head, "c", None, customer(KEY, WORDS["note"])))
+    runs.run(pg, ("land",))
+    [refused] = erase(runs, f'["{KEY}"]')
+    assert "1 messages of these keys are landed and not in the newest cut" in refused.message
+    pg.transact((head, "d", customer(KEY, WORDS["note"]), None))
+    runs.run(pg)
+
+    asked = Erasure(f"public.{CUSTOMERS}", (f'["{KEY}"]',), "ann", forget_key=False)
+    assert execute("apply", replace(runs.context(), erasure=asked)).status == "succeeded"
+    assert set(found(runs)) == {"name", "note", "key"}
+    outcomes = erase(runs, f'["{KEY}"]', forget_key=False)
+
+    assert [outcome.status for outcome in outcomes] == ["succeeded"] * 4, outcomes
+    assert set(found(runs)) == {"key"}
+    assert [(row["kind"], row["key"]) for row in runs.state(CUSTOMERS)] == [
+        ("delete", f'["{KEY}"]')
+    ]
+    assert contents(runs) == before[:1]
