@@ -14,7 +14,7 @@ import pytest
 
 from lakehouse.config import Settings
 from lakehouse.errors import Superseded
-from lakehouse.plan.lease import Holder, Lease
+from lakehouse.plan.lease import BETWEEN_STEPS_S, Holder, Lease, may_take
 from lakehouse.spark.lease_table import LEASES, LeaseTable
 from lakehouse.spark.leases import Leases
 from lakehouse.spark.ledger import open_catalog
@@ -126,7 +126,7 @@ def test_maintenance_does_not_come_between_while_a_process_works(leases, catalog
 
 def test_a_run_waits_for_the_maintenance_of_a_table(leases, catalog, other):
     token = applied(leases)
-    table, end = LeaseTable(catalog, "shop"), time.time() + 3600
+    table, end = LeaseTable(catalog, "shop"), time.time() + 300
     assert table.took(Lease(token + 1, "maintain__1", other, end, token, is_upkeep=True))
     left = Lease(token + 1, "run", None, end, token)
     done = threading.Timer(1.5, lambda: table.wrote(left))
@@ -173,3 +173,21 @@ def test_a_lease_whose_answer_is_lost_is_taken(leases: Leases, catalog) -> None:
     assert newest
     assert (newest.token, newest.run_id) == (token, "next")
     leases.check(token)
+
+
+@pytest.mark.parametrize("hours", [-48, 0, 48])
+def test_a_lease_that_was_given_back_is_free_whatever_the_next_clock_says(
+    leases: Leases, monkeypatch: pytest.MonkeyPatch, hours: int
+) -> None:
+    published(leases, applied(leases))
+    now = time.time() + hours * 3600
+    monkeypatch.setattr("lakehouse.spark.leases.time.time", lambda: now)
+    assert leases.take("next") == 2
+
+
+@pytest.mark.parametrize(
+    ("ahead_s", "is_free"), [(-1, True), (BETWEEN_STEPS_S, False), (7200, True)]
+)
+def test_no_lease_lasts_longer_than_any_is_given_for(ahead_s: int, *, is_free: bool) -> None:
+    held = Lease(7, "run", Holder("elsewhere", 1, 1), 1e9 + ahead_s)
+    assert may_take(held, "next", 1e9, holder_is_gone=False) is is_free

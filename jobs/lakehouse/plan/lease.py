@@ -16,6 +16,9 @@ HEARTBEAT_S = 10
 TTL_S = 60
 # Between two steps of a run no process lives; the lease waits this long for the next one.
 BETWEEN_STEPS_S = 600
+# No lease lasts longer than that: one that seems to was written under another clock. Who takes it
+# too early does no harm, since the token tells whose rows may be published.
+_LONGEST_S = BETWEEN_STEPS_S + TTL_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +56,10 @@ class Lease:
         """The token under which rows were staged that may still be published."""
         return self.staged or self.token
 
+    def is_over(self, now_s: float) -> bool:
+        """Whether nobody needs to wait for it anymore, at a time in seconds since the epoch."""
+        return not now_s < self.expires_at_s <= now_s + _LONGEST_S
+
     def to_json(self) -> str:
         """The lease as a table property's text."""
         return json.dumps(asdict(self), sort_keys=True)
@@ -74,7 +81,7 @@ def may_take(lease: Lease | None, run_id: str, now_s: float, *, holder_is_gone: 
         now_s: Seconds since the epoch.
         holder_is_gone: Known only on the holder's own host; False elsewhere.
     """
-    if lease is None or lease.expires_at_s <= now_s or holder_is_gone:
+    if lease is None or lease.is_over(now_s) or holder_is_gone:
         return True
     return lease.run_id == run_id and lease.holder is None
 
@@ -87,7 +94,7 @@ def may_maintain(lease: Lease | None, now_s: float, *, holder_is_gone: bool) -> 
         now_s: Seconds since the epoch.
         holder_is_gone: Known only on the holder's own host; False elsewhere.
     """
-    return lease is None or lease.holder is None or lease.expires_at_s <= now_s or holder_is_gone
+    return lease is None or lease.holder is None or lease.is_over(now_s) or holder_is_gone
 
 
 def handed_back(mine: Lease, before: Lease | None) -> Lease:

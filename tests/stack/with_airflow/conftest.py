@@ -57,6 +57,8 @@ def airflow(stack: Stack, schedule: Schedule, mask_key: str) -> Iterator[Airflow
     """Airflow, which ends before it slows the tests of other folders down."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("LAKEHOUSE_MASK_KEY", mask_key)
+        # A worker that was killed is missed after this time, not after five minutes.
+        patched.setenv("AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT", "90")
         state = up(schedule.settings, airflow=True)
     assert state.airflow is not None
     yield state.airflow

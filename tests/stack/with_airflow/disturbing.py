@@ -1,0 +1,170 @@
+"""Faults of Airflow's own and rivals, brought upon a run of ingest that is at work."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+import urllib.request
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from infra.airflow_api import AirflowApi, DagRun
+from infra.processes import session_pids
+from infra.stack import up
+from lakehouse.config import Settings
+from lakehouse.spark.ledger import Ledger
+from tests.stack.conftest import Stack
+from tests.stack.with_airflow.asking import until
+from tests.support.commands import ended_command
+
+NAME = "shop"
+DAG = f"ingest_{NAME}"
+# All steps of a run are one application, which this task starts.
+TASK = "land"
+SUPERSEDED = 6
+
+
+@dataclass(frozen=True)
+class AtWork:
+    """A run that has landed and goes on.
+
+    Attributes:
+        settings: With the files that Airflow reads.
+    """
+
+    stack: Stack
+    api: AirflowApi
+    settings: Settings
+    run: DagRun
+
+    def send(self, method: str, path: str, body: dict[str, object]) -> None:
+        """Ask Airflow for something about the Dag."""
+        request = urllib.request.Request(
+            f"{self.api.url}/api/v2/{path}",
+            json.dumps(body).encode(),
+            {"Content-Type": "application/json", "Authorization": f"Bearer {self.api.token}"},
+            method=method,
+        )
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            answer.read()
+
+
+def begin(stack: Stack, api: AirflowApi, settings: Settings, run_id: str) -> AtWork:
+    """Start a run, and wait until it has landed and applies."""
+    api.await_dag(DAG)
+    run = api.trigger(DAG, run_id)
+    until(lambda: _landed(stack, run_id), f"expected {run_id} to land", 400)
+    assert applications(), f"{run_id}: expected it to go on behind landing"
+    return AtWork(stack, api, settings, run)
+
+
+def _landed(stack: Stack, run_id: str) -> bool:
+    rows = Ledger(stack.settings).runs(NAME)
+    return any(row.run_id == run_id and row.step == "land" for row in rows)
+
+
+def applications() -> list[int]:
+    """The JVMs that run steps of the source."""
+    wanted = f'"name":"{NAME}"'.encode()
+    return [
+        pid
+        for pid, line in _command_lines().items()
+        if b"SparkSubmit" in line and b"/run.py" in line and wanted in line
+    ]
+
+
+def _command_lines() -> dict[int, bytes]:
+    found = {}
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            try:
+                found[int(folder.name)] = (folder / "cmdline").read_bytes()
+            except OSError:
+                continue
+    return found
+
+
+def _parent(pid: int) -> int:
+    stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    return int(stat.rpartition(")")[2].split()[1])
+
+
+def end_worker(at_work: AtWork) -> None:
+    """SIGKILL of the task's process and of the one that supervises it."""
+    [jvm] = applications()
+    task = _parent(jvm)
+    supervisor = _parent(task)
+    for pid in (supervisor, task):
+        os.kill(pid, signal.SIGKILL)
+    until(lambda: not applications(), "expected the application to end with its task", 30)
+
+
+def _end(at_work: AtWork, name: str) -> None:
+    """SIGKILL of a component with all that it started but tasks, and its start once more."""
+    record = at_work.stack.state.find_process(name)
+    assert record is not None, f"{name}: expected it to run"
+    pids = session_pids([record]) if name == "airflow_api_server" else {record.pid}
+    for pid in pids:
+        os.kill(pid, signal.SIGKILL)
+    time.sleep(1)
+    up(at_work.settings, airflow=True)
+
+
+def end_scheduler(at_work: AtWork) -> None:
+    """Its workers live on, and what starts next takes their tasks for lost."""
+    _end(at_work, "airflow_scheduler")
+
+
+def end_api_server(at_work: AtWork) -> None:
+    """Those who supervise tasks talk to nobody meanwhile."""
+    _end(at_work, "airflow_api_server")
+
+
+def clear(at_work: AtWork) -> None:
+    """A person clears the task that is at work: it begins once more."""
+    body = {"dry_run": False, "dag_run_id": at_work.run.run_id, "task_ids": [TASK]}
+    more = {"only_failed": False, "include_downstream": True}
+    at_work.send("POST", f"dags/{DAG}/clearTaskInstances", {**body, **more})
+
+
+def mark_failed(at_work: AtWork) -> None:
+    """A person marks the task that is at work as failed."""
+    path = f"dags/{DAG}/dagRuns/{at_work.run.run_id}/taskInstances/{TASK}"
+    at_work.send("PATCH", path, {"new_state": "failed"})
+
+
+def mark_succeeded(at_work: AtWork) -> None:
+    """A person marks the run that is at work as succeeded."""
+    path = f"dags/{DAG}/dagRuns/{at_work.run.run_id}"
+    at_work.send("PATCH", path, {"state": "success"})
+
+
+def rival(at_work: AtWork) -> None:
+    """Somebody starts the same source's run beside Airflow: it waits, or gives way."""
+    ended = ended_command(at_work.settings, "run", "--source", NAME)
+    assert ended.returncode in (0, SUPERSEDED), ended.stderr[-2000:]
+
+
+def rebuild(at_work: AtWork) -> None:
+    """A rebuild by its Dag, which waits for the lease and catches up."""
+    at_work.api.await_dag(f"rebuild_{NAME}")
+    run = at_work.api.trigger(f"rebuild_{NAME}", f"beside_{at_work.run.run_id}")
+    [ended] = at_work.api.await_end([run], print, 600)
+    assert ended.state == "success", ended
+
+
+def maintain(at_work: AtWork) -> None:
+    """Compaction and expiry of the source's tables."""
+    ended = ended_command(at_work.settings, "maintain", "--source", NAME)
+    assert ended.returncode == 0, ended.stderr[-2000:]
+
+
+FAULTS: dict[str, Callable[[AtWork], None]] = {
+    each.__name__: each for each in (end_scheduler, end_worker, end_api_server)
+}
+RACES: dict[str, Callable[[AtWork], None]] = {
+    each.__name__: each for each in (clear, mark_failed, mark_succeeded, rival, maintain, rebuild)
+}

@@ -1,0 +1,75 @@
+"""Airflow's components die, people clear and mark tasks, rivals start: silver is the source.
+
+Each case disturbs a run that has landed and is applying; the next run ends well, whatever became of
+the one before.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from itertools import pairwise
+
+import pytest
+
+from infra.airflow_api import AirflowApi
+from lakehouse.names import bronze_table
+from lakehouse.spark.ledger import Ledger
+from tests.stack.conftest import Stack
+from tests.stack.test_silver import assert_equal
+from tests.stack.with_airflow.disturbing import DAG, FAULTS, NAME, RACES, begin
+from tests.stack.with_airflow.scheduled import Schedule
+from tests.support.sampling import sample, share
+
+CASES = FAULTS | RACES
+TRIED = sample(CASES, lambda case: "fault" if case in FAULTS else "race")
+
+
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("case", TRIED)
+def test_silver_is_the_source_behind_a_run_that_was_disturbed(
+    stack: Stack, api: AirflowApi, schedule: Schedule, figure: Callable[[str], None], case: str
+):
+    number = list(CASES).index(case)
+    barrier = stack.barrier(NAME)
+    stack.run(
+        NAME,
+        f"UPDATE customers SET balance = {number} WHERE id % 10 = {number}",
+        f"DELETE FROM order_items WHERE order_id = {number + 1}",
+        f"UPDATE orders SET total = total + 1 WHERE id % 10 = {number}",
+    )
+    barrier.pass_one()
+    at_work = begin(stack, api, schedule.settings, f"disturbed_{case}")
+    CASES[case](at_work)
+    [disturbed] = api.await_end([at_work.run], print, 900)
+    [after] = api.await_end([api.trigger(DAG, f"after_{case}")], print, 600)
+
+    assert after.state == "success"
+    ledger = Ledger(stack.settings)
+    assert_equal(stack.source(NAME), stack.database(NAME), ledger)
+    assert writers(ledger) == []
+    assert doubled(ledger) == []
+    figure(
+        f"Airflow, {share(TRIED, list(CASES))}: {case}: the run ended as {disturbed.state}, the "
+        "next one as success; one writer for each cut, no message twice, silver is the source"
+    )
+
+
+def writers(ledger: Ledger) -> list[tuple[str, str]]:
+    """Published cuts that two runs had a part in, or whose token is not above that before."""
+    cuts = [cut for cut in ledger.cuts(NAME) if cut.state == "published"]
+    runs: dict[str, set[str]] = {}
+    for cut in cuts:
+        runs.setdefault(cut.cut_id, set()).add(cut.run_id)
+    shared = [(cut, ", ".join(sorted(some))) for cut, some in runs.items() if len(some) > 1]
+    falling = [(a.cut_id, b.cut_id) for a, b in pairwise(cuts) if a.token > b.token]
+    return shared + falling
+
+
+def doubled(ledger: Ledger) -> list[tuple[object, ...]]:
+    """Messages that bronze has twice."""
+    rows = ledger.catalog.load_table(bronze_table(NAME)).scan(
+        selected_fields=("topic", "partition", "offset")
+    )
+    places = Counter(tuple(row.values()) for row in rows.to_arrow().to_pylist())
+    return [place for place, count in places.items() if count > 1]
