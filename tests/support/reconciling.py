@@ -60,14 +60,16 @@ HOT = {
 
 
 @contextmanager
-def writer(database: Database, name: str, *, hot: bool = False) -> Iterator[None]:
+def writer(
+    database: Database, name: str, *, hot: bool = False, every_s: float = 0.1
+) -> Iterator[None]:
     """Transactions, one after the other, until the block ends."""
     statements = (*WRITING[name], *(HOT[name] if hot else ()))
     stopped = threading.Event()
 
     def write() -> None:
         with connection(database) as session:
-            while not stopped.wait(0.1):
+            while not stopped.wait(every_s):
                 number = next(COUNTER)
                 for statement in statements:
                     session.cursor().execute(statement.format(number))
