@@ -5,6 +5,9 @@ from __future__ import annotations
 import subprocess
 import uuid
 from base64 import urlsafe_b64encode
+from collections.abc import Mapping
+from functools import partial
+from types import MappingProxyType
 
 from infra.clients import kafka_admin
 from infra.errors import NotReady, StackError
@@ -16,20 +19,36 @@ from infra.servers.server import Server
 HEAP_MB = 512
 # A row of 20 MB still fits into one message; Kafka's own default is 1 MB.
 MESSAGE_MAX_BYTES = 20_971_520
+_NO_SETTINGS: Mapping[str, str] = MappingProxyType({})
 
 
-def kafka_server(home: StackHome, port: int, controller_port: int) -> Server:
-    """The broker of this stack."""
+def kafka_server(
+    home: StackHome,
+    port: int,
+    controller_port: int,
+    *,
+    settings: Mapping[str, str] = _NO_SETTINGS,
+    heap_mb: int = HEAP_MB,
+) -> Server:
+    """The broker of this stack.
+
+    Args:
+        home: The stack's home.
+        port: Where it answers, without TLS and login.
+        controller_port: Where it answers itself.
+        settings: More of its properties, or others; an answer at `port` is still waited for.
+        heap_mb: Its heap.
+    """
     config = home.conf / "kafka.properties"
     return Server(
         name="kafka",
-        command=java_command(home, "kafka.Kafka", str(config), heap_mb=HEAP_MB),
-        prepare=lambda: _prepare(home, port, controller_port),
+        command=java_command(home, "kafka.Kafka", str(config), heap_mb=heap_mb),
+        prepare=partial(_prepare, home, port, controller_port, settings),
         probe=lambda: _probe(port),
     )
 
 
-def _prepare(home: StackHome, port: int, controller_port: int) -> None:
+def _prepare(home: StackHome, port: int, controller_port: int, settings: Mapping[str, str]) -> None:
     data = home.data("kafka")
     config = home.conf / "kafka.properties"
     listener = f"PLAINTEXT://{LOOPBACK}:{port}"
@@ -57,6 +76,7 @@ def _prepare(home: StackHome, port: int, controller_port: int) -> None:
             "share.coordinator.state.topic.replication.factor": "1",
             "share.coordinator.state.topic.min.isr": "1",
             "group.initial.rebalance.delay.ms": "0",
+            **settings,
         },
     )
     if not (data / "meta.properties").exists():

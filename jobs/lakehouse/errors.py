@@ -3,6 +3,7 @@
     LakehouseError
     ├── ConfigError          a TOML file, an environment variable or an argument is wrong
     ├── LandingRefused       landing would lose, repeat or mix up messages
+    ├── KafkaUnreachable     no broker answers, or none lets this login do what it asks for
     ├── ArchiveError         a topic archive cannot be read as one
     ├── MainMoved            a staged branch no longer starts at `main`
     ├── Superseded           another run holds, or took, the lease of the source
@@ -36,6 +37,12 @@ class ArchiveError(LakehouseError):
     """A topic archive cannot be read as one; nothing was landed."""
 
     exit_code = 3
+
+
+class KafkaUnreachable(LakehouseError):
+    """No broker answered, or none let this login do what it asked for; nothing was landed."""
+
+    exit_code = 7
 
 
 class MainMoved(LakehouseError):

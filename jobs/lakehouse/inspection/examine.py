@@ -9,7 +9,7 @@ from infra.connect_api import ConnectApi
 from infra.errors import NotReady
 from infra.sources import Database, Engine
 from lakehouse.config import Settings, SourceConfig, kafka_properties
-from lakehouse.errors import ConfigError, LandingRefused
+from lakehouse.errors import ConfigError, KafkaUnreachable, LandingRefused
 from lakehouse.inspection.addresses import CONNECT, DATABASE, connect_url, database_of
 from lakehouse.inspection.connectors import ConnectorFacts, read_connectors
 from lakehouse.inspection.databases import read_binlog, read_postgresql
@@ -21,7 +21,6 @@ from lakehouse.plan.doctor.findings import Finding
 from lakehouse.plan.doctor.postgresql import judge_postgresql
 from lakehouse.plan.doctor.tables import judge_tables
 from lakehouse.plan.doctor.topics import judge_topics
-from lakehouse.spark.kafka import KafkaUnreachable
 from lakehouse.spark.ledger import Ledger
 
 

@@ -58,6 +58,11 @@ class LandingPlan:
     batch_id: str
     accepted: tuple[Loss, ...] = ()
 
+    @property
+    def is_news(self) -> bool:
+        """Whether bronze has to learn of it: messages, or a loss that is accepted from now on."""
+        return bool(self.ranges or self.accepted)
+
 
 def plan_landing(
     landed: LandedOffsets,
@@ -107,8 +112,8 @@ def landing_topics(source: SourceConfig, existing: Collection[str]) -> tuple[str
         shown = ", ".join(selection.ignored[:20]) or "none"
         raise LandingRefused(
             f"Source {source.name!r}: no topic matches {', '.join(source.kafka.topics)}: "
-            f"expected one of the topics that exist: {shown}; correct [kafka] topics, or start "
-            "the connector"
+            f"expected one of the topics that exist: {shown}; correct [kafka] topics, start the "
+            "connector, or let the login read its topics: Kafka hides the others (docs/grants.md)"
         )
     return selection.topics
 
@@ -193,14 +198,16 @@ def _gone(topic: str, landed: LandedOffsets) -> Loss:
             topic,
             Fault.DELETED,
             f"Topic {topic!r}: does not exist any more: expected it, because bronze has messages "
-            "of it and cannot tell whether these were the last. If it was deleted on purpose: "
+            "of it and cannot tell whether these were the last. Kafka hides it from a login that "
+            "may not read it (docs/grants.md). If it was deleted on purpose: "
             f"{_way_out(topic)}",
         )
     return Loss(
         topic,
         Fault.MISSING,
         f"Topic {topic!r}: does not exist: expected it, because the TOML file names it; correct "
-        "[kafka] topics, or create the topic (the connector does, with its first message)",
+        "[kafka] topics, create the topic (the connector does, with its first message), or let the "
+        "login read it (docs/grants.md)",
     )
 
 

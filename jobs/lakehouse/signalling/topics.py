@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 
-from lakehouse.spark.kafka import KafkaUnreachable
+from lakehouse.errors import KafkaUnreachable
 
 _TIMEOUT_S = 15.0
 _POLL_S = 0.5

@@ -15,14 +15,14 @@ from confluent_kafka import Consumer, Message, TopicPartition
 
 from lakehouse.config import Settings, SourceConfig, TopicRole, kafka_properties, topic_role
 from lakehouse.connectors import CONNECTORS, Connector
-from lakehouse.errors import ConfigError, LandingRefused
+from lakehouse.errors import ConfigError, KafkaUnreachable, LandingRefused
 from lakehouse.plan.event_position import event_position
 from lakehouse.plan.handover import start_of_batch
 from lakehouse.plan.lag import SourceLag, Stamp, Tails, source_lag
 from lakehouse.plan.offsets import LandedOffsets, PartitionBounds, TopicBounds
 from lakehouse.plan.records import CutRow
 from lakehouse.spark.bronze import Bronze
-from lakehouse.spark.kafka import KafkaUnreachable, read_topics
+from lakehouse.spark.kafka import read_topics
 from lakehouse.spark.ledger import Ledger
 
 TopicPlace = tuple[str, int]

@@ -34,7 +34,7 @@ from lakehouse.spark.bronze import (
 )
 from lakehouse.spark.commits import FAILURES
 from lakehouse.spark.session import tune
-from lakehouse.spark.tables import append_on_branch
+from lakehouse.spark.tables import append_nothing, append_on_branch
 
 MAX_TRIES = 10
 _LOG = structlog.get_logger()
@@ -51,6 +51,7 @@ class Landing:
         attempt: Counts the run's tries of this step.
         confirm: Refuses what contradicts the messages of a ref that are landed already.
         check: Refuses staged messages that are not all of the plan, where that can be told.
+        explain: Raises what a failed read is due to; returns where it cannot tell.
         tries: How often it is staged before it gives up, because `main` moved.
     """
 
@@ -60,6 +61,7 @@ class Landing:
     attempt: int = 1
     confirm: Callable[[str, LandedOffsets], None] = lambda _ref, _landed: None
     check: Callable[[LandingPlan, Iterable[PartitionCount]], None] = lambda _plan, _counts: None
+    explain: Callable[[LandingPlan, Exception], None] = lambda _plan, _failure: None
     tries: int = MAX_TRIES
 
 
@@ -83,7 +85,7 @@ def land(spark: SparkSession, bronze: Bronze, landing: Landing) -> Landed:
     for number in range(1, landing.tries + 1):
         landed = bronze.landed(spark)
         plan = landing.plan(landed)
-        if not plan.ranges:
+        if not plan.is_news:
             landing.confirm(MAIN, landed)
             return Landed(plan)
         with _staging_branch(spark, bronze, landing, number) as branch:
@@ -101,13 +103,12 @@ def _land_once(spark: SparkSession, bronze: Bronze, landing: Landing, branch: st
     landed = bronze.landed(spark, branch)
     plan = landing.plan(landed)
     landing.confirm(branch, landed)
-    if not plan.ranges:
+    if not plan.is_news:
         return Landed(plan)
     _LOG.info("landing", table=bronze.table, ranges=len(plan.ranges), batch_id=plan.batch_id)
     tune(spark, sum(each.end - each.start for each in plan.ranges))
     landed_at = datetime.now(UTC)
-    rows = _bronze_rows(landing, plan, landed_at)
-    append_on_branch(rows, bronze.table, branch, _summary(landing, plan))
+    _stage(spark, bronze, landing, branch, plan, landed_at)
     staged = bronze.head(branch)
     counts = bronze.counts(spark, branch, landing.run_id, landed_at)
     verify(plan, counts)
@@ -119,6 +120,26 @@ def _land_once(spark: SparkSession, bronze: Bronze, landing: Landing, branch: st
         if staged is None or not bronze.holds(staged):
             raise
     return Landed(plan, counts, staged)
+
+
+def _stage(
+    spark: SparkSession,
+    bronze: Bronze,
+    landing: Landing,
+    branch: str,
+    plan: LandingPlan,
+    landed_at: datetime,
+) -> None:
+    summary = _summary(landing, plan)
+    if not plan.ranges:
+        append_nothing(spark, bronze.table, branch, summary)
+        return
+    rows = _bronze_rows(landing, plan, landed_at)
+    try:
+        append_on_branch(rows, bronze.table, branch, summary)
+    except FAILURES as failure:
+        landing.explain(plan, failure)
+        raise
 
 
 def verify(plan: LandingPlan, counts: tuple[PartitionCount, ...]) -> None:

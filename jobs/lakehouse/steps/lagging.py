@@ -10,8 +10,8 @@ from dataclasses import replace
 
 import structlog
 
+from lakehouse.errors import KafkaUnreachable
 from lakehouse.plan.records import Step
-from lakehouse.spark.kafka import KafkaUnreachable
 from lakehouse.spark.lag import measure_lag
 from lakehouse.steps.context import StepContext, StepOutcome
 

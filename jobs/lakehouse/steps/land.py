@@ -4,16 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from lakehouse.config import kafka_properties, select_topics
-from lakehouse.errors import ArchiveError
+from lakehouse.errors import ArchiveError, KafkaUnreachable
 from lakehouse.plan.archive import ArchiveFile, archive_files, plan_archive
+from lakehouse.plan.kafka_faults import kafka_exceptions, kafka_fault
 from lakehouse.plan.landing import LandingPlan, gone_topics, landing_topics, plan_landing
+from lakehouse.plan.lost_ranges import refuse_lost, refuse_other_topics
 from lakehouse.plan.offsets import LandedOffsets
 from lakehouse.spark.archive import Archive, open_archive, refuse_differences, within
 from lakehouse.spark.bronze import Bronze, PartitionCount
-from lakehouse.spark.kafka import read_messages, read_topic_configs, read_topics
+from lakehouse.spark.kafka import (
+    read_messages,
+    read_topic_configs,
+    read_topic_ids,
+    read_topics,
+)
 from lakehouse.spark.land import Landed, Landing, land
 from lakehouse.spark.session import tune
 from lakehouse.steps.context import Json, StepContext, StepOutcome
@@ -53,10 +61,27 @@ def _land_kafka(context: StepContext) -> StepOutcome:
         read=lambda planned: read_messages(context.spark, properties, planned.ranges),
         run_id=context.run_id,
         attempt=context.attempt,
+        check=lambda planned, _: refuse_other_topics(
+            planned, read_topic_ids(properties, sorted({each.topic for each in planned.ranges}))
+        ),
+        explain=partial(_explain, context, properties),
     )
     landed = land(context.spark, bronze, landing)
     outcome = _outcome(context, landed, len(topics.bounds), ())
     return replace(outcome, detail={**outcome.detail, **_history_settings(context, properties)})
+
+
+def _explain(
+    context: StepContext, properties: Mapping[str, str], plan: LandingPlan, failure: Exception
+) -> None:
+    """Raise what kept Spark from reading the planned messages, where it was Kafka."""
+    told = kafka_exceptions(str(failure))
+    if told:
+        now = read_topics(context.source, properties, context.until)
+        refuse_lost(plan, now.bounds, now.existing)
+        topics = ", ".join(sorted({each.topic for each in plan.ranges}))
+        sentence = kafka_fault(properties, told, f"its topics, of which {topics} were to be read")
+        raise KafkaUnreachable(f"{sentence}; nothing was landed, run it again") from failure
 
 
 def _history_settings(context: StepContext, properties: Mapping[str, str]) -> dict[str, Json]:
