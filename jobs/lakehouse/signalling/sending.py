@@ -65,8 +65,9 @@ def send_by_topic(
     """
     if not end_offsets(properties, topic):
         raise SignalRefused(
-            f"signal topic {topic!r}: not there: expected a topic with one partition; create it, "
-            "and restart the connector if it was started without it"
+            f"signal topic {topic!r}: not there, or hidden from the login: expected a topic with "
+            "one partition; create it, and restart the connector if it was started without it, or "
+            "grant the login Read and Write on it (docs/grants.md)"
         )
     if any(_id_of(message) == signal.id for message in read_all(properties, topic)):
         return False
@@ -90,7 +91,8 @@ def send_by_topic(
         refusals.append(str(failure))
     if refusals:
         raise SignalRefused(
-            f"signal topic {topic!r}: {refusals[0]}: expected to be allowed to write to it"
+            f"signal topic {topic!r}: {refusals[0]}: expected to be allowed to write to it; grant "
+            "the login Read and Write on it (docs/grants.md)"
         )
     return True
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
-from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from lakehouse.errors import KafkaUnreachable
+from lakehouse.plan.kafka_faults import kafka_fault
 
 _TIMEOUT_S = 15.0
 _POLL_S = 0.5
@@ -15,9 +16,19 @@ _POLL_S = 0.5
 
 @contextmanager
 def consumer(
-    properties: Mapping[str, str], topic: str, starts: Mapping[int, int]
+    properties: Mapping[str, str],
+    topic: str,
+    starts: Mapping[int, int],
+    heard: Callable[[KafkaError], None] = lambda _: None,
 ) -> Iterator[Consumer]:
-    """A consumer of topic partitions from their starts on; what is gone by now is passed over."""
+    """A consumer of topic partitions from their starts on; what is gone by now is passed over.
+
+    Args:
+        properties: librdkafka's.
+        topic: The topic.
+        starts: Topic partition → its first offset.
+        heard: Told why no broker answers.
+    """
     opened = Consumer(
         {
             **properties,
@@ -25,6 +36,7 @@ def consumer(
             "enable.auto.commit": False,
             "auto.offset.reset": "earliest",
             "log_level": 0,
+            "error_cb": heard,
         }
     )
     try:
@@ -35,9 +47,20 @@ def consumer(
 
 
 def poll(opened: Consumer) -> Message | None:
-    """The next message; None where none came in half a second."""
+    """The next message; None where none came in half a second.
+
+    Raises:
+        KafkaUnreachable: The login may not read it, which no waiting changes.
+    """
     message = opened.poll(_POLL_S)
-    return None if message is None or message.error() else message
+    if message is None or (error := message.error()) is None:
+        return message
+    if error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+        raise KafkaUnreachable(
+            f"topic {message.topic()!r}: {error.str()}: expected the right Read on it; grant it to "
+            "the login as in docs/grants.md"
+        )
+    return None
 
 
 def end_offsets(properties: Mapping[str, str], topic: str) -> dict[int, int]:
@@ -46,7 +69,8 @@ def end_offsets(properties: Mapping[str, str], topic: str) -> dict[int, int]:
     Raises:
         KafkaUnreachable: No broker answers.
     """
-    with consumer(properties, topic, {}) as opened:
+    reasons: list[str] = []
+    with consumer(properties, topic, {}, lambda error: reasons.append(error.str())) as opened:
         try:
             found = opened.list_topics(timeout=_TIMEOUT_S).topics.get(topic)
             return {
@@ -56,10 +80,9 @@ def end_offsets(properties: Mapping[str, str], topic: str) -> dict[int, int]:
                 for number in (found.partitions if found else ())
             }
         except KafkaException as failure:
-            raise KafkaUnreachable(
-                f"Kafka at {properties['bootstrap.servers']!r}: no answer ({failure}): expected a "
-                "broker there; start it, or correct the connection"
-            ) from failure
+            opened.poll(0)
+            sentence = kafka_fault(properties, [*reasons, str(failure)], f"topic {topic!r}")
+            raise KafkaUnreachable(sentence) from failure
 
 
 def read_all(properties: Mapping[str, str], topic: str) -> Iterator[Message]:
