@@ -10,7 +10,7 @@ TYPED := $(wildcard jobs/lakehouse expectations infra dags jobs/*.py)
 # The tests that need no JVM and no server.
 QUICK_TESTS := $(wildcard tests/unit tests/setup tests/expectations tests/dags/test_ingest.py)
 # What `make test` tries a sample of; `make soak` tries every case.
-SAMPLED_TESTS = $$(grep -rlE --include='test_*.py' 'EVERY_CASE|sample\(|mark\.further' tests/property tests/spark tests/stack)
+SAMPLED_TESTS = $$(grep -rlE --include='test_*.py' 'EVERY_CASE|sample\(|mark\.further' tests/property tests/spark tests/kafka tests/stack)
 RUN_PYTHON = python="$${PYTHON:-$$(sh infra/setup/find-python.sh)}" && "$$python"
 SETUP = $(RUN_PYTHON) -m infra.setup
 export PYTHON

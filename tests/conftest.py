@@ -24,7 +24,7 @@ hypothesis.settings.load_profile("untimed")
 
 _TESTS = Path(__file__).parent
 # What takes longest comes first: started last, it would end alone.
-_ORDER = ("stack", "property", "spark", "dags")
+_ORDER = ("stack", "property", "spark", "kafka", "dags")
 # Folders whose tests share a stack and stay together; Airflow's and the others are two stacks.
 _TOGETHER = ("tests/stack/with_airflow/", "tests/stack/")
 

@@ -36,8 +36,10 @@ class Runs:
         """Land everything that the connector has sent, and go on from there."""
         return self.steps(connector.archive(self.folder / uuid.uuid4().hex), steps)
 
-    def steps(self, archive: Path, steps: tuple[Step, ...] = STEPS) -> dict[str, StepOutcome]:
-        """Do one run over an archive."""
+    def steps(
+        self, archive: Path | None = None, steps: tuple[Step, ...] = STEPS
+    ) -> dict[str, StepOutcome]:
+        """Do one run over an archive; without one from Kafka."""
         context = self.context(archive)
         return {step: _execute(step, context) for step in steps}
 
