@@ -10,11 +10,14 @@ from typing import Annotated
 import typer
 
 from infra.spark import spark_environment
+from lakehouse.cli.report import open_ledger
 from lakehouse.cli.steps import Source, new_run_id
 from lakehouse.config import Settings, SourceConfig, load_source
 from lakehouse.errors import ConfigError
-from lakehouse.plan.erasing import ERASURE, ERASURE_RUN, MAX_KEYS, Erasure
+from lakehouse.plan.erasing import ERASURE, ERASURE_RUN, MAX_KEYS, Erasure, key_values
+from lakehouse.plan.rebuilding import Rebuild, choose
 from lakehouse.plan.submission import erasure_application
+from lakehouse.spark.properties import properties_of
 
 Table = Annotated[str, typer.Option("--table", help="As in the TOML file: public.customers.")]
 Keys = Annotated[
@@ -59,8 +62,21 @@ def _erase(
     keys = tuple(key or _from_input())
     if not 0 < len(keys) <= MAX_KEYS:
         raise ConfigError(f"--key: {len(keys)} keys: expected 1 to {MAX_KEYS}")
+    _check(config, settings, table, keys)
     asked = Erasure(table, keys, by or getpass.getuser(), forget_key)
     raise typer.Exit(_submit(config, settings, asked))
+
+
+def _check(source: SourceConfig, settings: Settings, table: str, keys: tuple[str, ...]) -> None:
+    """What can be told without Spark is told at once."""
+    ledger = open_ledger(settings, source.name)
+    cut = ledger.newest_cut(source.name)
+    if cut is None:
+        return
+    for silver in choose(cut, Rebuild((table,)), source.connector).tables:
+        columns = properties_of(ledger.catalog, silver).key or ()
+        for key in keys:
+            key_values(key, columns)
 
 
 def _from_input() -> list[str]:

@@ -7,7 +7,7 @@ of messages and of transactions hold as before.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import pyspark.sql.functions as F
@@ -15,12 +15,13 @@ from pyspark.sql import DataFrame, SparkSession
 
 from lakehouse.connectors import Connector
 from lakehouse.envelope import ERASED
+from lakehouse.errors import StepFailed
 from lakehouse.plan.tables import TablePlan
 from lakehouse.spark import branches, tables
 from lakehouse.spark.bronze import OFFSETS_PROPERTY, RUN_ID_PROPERTY, Bronze
 from lakehouse.spark.envelopes import source_struct
 from lakehouse.spark.events import table_rows
-from lakehouse.spark.sql import literal
+from lakehouse.spark.sql import all_of, literal
 
 _PLACE = ("topic", "partition", "offset")
 _VIEW = "erased_messages"
@@ -57,11 +58,32 @@ class Messages:
     moves: int
 
 
-def keys_frame(spark: SparkSession, keys: Iterable[tuple[str | None, ...]]) -> DataFrame:
-    """`key` of each key, once: text as silver's state table names a row."""
-    rows = [(list(values),) for values in keys]
+def keys_frame(
+    spark: SparkSession, keys: Iterable[tuple[str | None, ...]], types: Sequence[str]
+) -> DataFrame:
+    """`key` of each key, once: text as silver's state table names a row.
+
+    Args:
+        spark: The session.
+        keys: The values of each key as text.
+        types: The Spark types of the key's columns.
+
+    Raises:
+        StepFailed: A value is none of its column's type as silver spells it.
+    """
+    given = spark.createDataFrame([(list(values),) for values in keys], "parts array<string>")
+    fits = all_of(
+        f"(CAST(try_cast(parts[{at}] AS {kind}) AS string) <=> parts[{at}])"
+        for at, kind in enumerate(types)
+        if kind != "binary"
+    )
+    if bad := given.where(f"NOT ({fits})").count():
+        raise StepFailed(
+            f"--key: {bad} keys are none of this table: expected values of {', '.join(types)} as "
+            "silver has them; nothing was changed"
+        )
     text = "to_json(parts, map('ignoreNullFields', 'false')) AS key"
-    return spark.createDataFrame(rows, "parts array<string>").selectExpr(text).distinct()
+    return given.selectExpr(text).distinct()
 
 
 def find_messages(

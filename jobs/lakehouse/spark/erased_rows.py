@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from lakehouse.names import quote_ident
 from lakehouse.plan.compacting import Layout
-from lakehouse.plan.tables import HISTORY_ENDING, MAIN, STATE_ENDING
+from lakehouse.plan.tables import ENDINGS, HISTORY_ENDING, MAIN, STATE_ENDING
 from lakehouse.spark import branches, procedures, silver, tables
 from lakehouse.spark.metadata import load_metadata, refs
 from lakehouse.spark.removing import key_of
@@ -66,6 +66,13 @@ def live_rows(work: Erasing) -> int:
     """How many rows of the keys silver shows."""
     cdc = quote_ident(silver.cdc_of(work.spark.table(tables.full_name(work.silver)).schema))
     return work.rows(work.silver).where(silver.is_live(cdc)).count()
+
+
+def has_traces(work: Erasing) -> bool:
+    """Whether silver, its history or its marks know one of the keys."""
+    tables_ = (work.silver + ending for ending in ENDINGS)
+    there = (name for name in tables_ if load_metadata(work.catalog, name) is not None)
+    return any(not work.rows(name).isEmpty() for name in there)
 
 
 def erase_rows(work: Erasing) -> dict[str, int]:

@@ -8,6 +8,7 @@ already: what a killed erasure left, the same command finishes.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import cast
@@ -17,14 +18,15 @@ from lakehouse.errors import MainMoved, StepFailed
 from lakehouse.names import quote_ident
 from lakehouse.plan.conservation import to_json_counts
 from lakehouse.plan.erasing import Erasure, key_values, refuse
-from lakehouse.plan.handover import StagedCut, StagedTable, excluded_of, held_of, identities_of
+from lakehouse.plan.handover import StagedCut, StagedTable, held_of, identities_of
 from lakehouse.plan.rebuilding import Rebuild, choose
-from lakehouse.plan.records import CutRow
+from lakehouse.plan.records import MAINTAIN, CutRow
 from lakehouse.plan.replay import replay_laws
+from lakehouse.plan.same_offsets import cut_upon
 from lakehouse.plan.tables import HISTORY_ENDING, STATE_ENDING, TablePlan
 from lakehouse.spark.bronze import Bronze
 from lakehouse.spark.erased_messages import Messages, erase_messages, find_messages, keys_frame
-from lakehouse.spark.erased_rows import Erasing, erase_rows, live_rows
+from lakehouse.spark.erased_rows import Erasing, erase_rows, has_traces, live_rows
 from lakehouse.spark.healing import held_keys
 from lakehouse.spark.leases import Leases
 from lakehouse.spark.silver import cdc_of, is_live
@@ -60,6 +62,11 @@ def erase(context: StepContext, asked: Erasure) -> StepOutcome:
         work = _work(context, asked, plan, cut, (token, check))
         found = _messages(opened, plan, work)
         refuse(asked.table, live=live_rows(work), waiting=found.waiting)
+        if not (found.count or has_traces(work) or _is_unfinished(context)):
+            raise StepFailed(
+                f"Table {asked.table!r}: bronze and silver have nothing of these keys: expected "
+                "keys of rows that the source has deleted; nothing was changed"
+            )
         if found.count:
             _erase_messages(opened, plan, work, found)
         staged = _staged(context, work, cut, token, erase_rows(work))
@@ -100,7 +107,8 @@ def _work(
     context: StepContext, asked: Erasure, plan: TablePlan, cut: CutRow, fence: Fence
 ) -> Erasing:
     spark, (token, check) = context.spark.newSession(), fence
-    keys = keys_frame(spark, [key_values(text, plan.key) for text in asked.keys])
+    values = [key_values(text, plan.key) for text in asked.keys]
+    keys = keys_frame(spark, values, [plan.columns[name] for name in plan.key])
     return Erasing(
         spark,
         context.ledger.catalog,
@@ -112,6 +120,13 @@ def _work(
         check,
         asked.forget_key,
     )
+
+
+def _is_unfinished(context: StepContext) -> bool:
+    """Whether an erasure was killed before it had forgotten what was there."""
+    runs = context.ledger.runs(context.source.name)
+    begun = {r.run_id for r in runs if r.step == "apply" and "erased" in json.loads(r.detail)}
+    return bool(begun - {r.run_id for r in runs if r.step == MAINTAIN and r.status == "succeeded"})
 
 
 def _messages(opened: Applying, plan: TablePlan, work: Erasing) -> Messages:
@@ -162,20 +177,7 @@ def _staged(
         history_snapshot=heads.get(history),
         held=held_keys(work.spark, state, work.branch) if state in heads else held,
     )
-    return StagedCut(
-        branch=work.branch,
-        token=token,
-        cut_id=f"{token:08d}",
-        base_cut=cut.cut_id,
-        offsets=cut.offsets,
-        position=cut.position,
-        transactions=0,
-        tables=(table,),
-        excluded=excluded_of(cut),
-        findings=(),
-        identities=identities_of(cut),
-        epochs=cut.epochs,
-    )
+    return cut_upon(cut, work.branch, token, [table])
 
 
 def _told(asked: Erasure, found: Messages) -> dict[str, Json]:

@@ -7,19 +7,19 @@ rows that it changed stay: only what is still as it was judged goes.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import cast
 
 from lakehouse.errors import StepFailed
 from lakehouse.names import TableIdentity
-from lakehouse.plan.conservation import Law, laws_of, to_json_counts
-from lakehouse.plan.handover import StagedCut, StagedTable, excluded_of, held_of, identities_of
+from lakehouse.plan.conservation import to_json_counts
+from lakehouse.plan.handover import StagedTable, excluded_of, held_of, identities_of
 from lakehouse.plan.reconciling.repair import Removal
 from lakehouse.plan.records import CutRow
 from lakehouse.plan.replay import replay_laws
-from lakehouse.plan.tables import HISTORY_ENDING, STATE_ENDING, TopicPartition
+from lakehouse.plan.same_offsets import cut_upon
+from lakehouse.plan.tables import HISTORY_ENDING, STATE_ENDING
 from lakehouse.spark import metadata
 from lakehouse.spark.leases import Leases
 from lakehouse.spark.properties import properties_of, remember_soft
@@ -29,6 +29,7 @@ from lakehouse.spark.tables import full_name
 from lakehouse.steps.applying import commit_summary, staging_branch
 from lakehouse.steps.context import Json, StepContext, StepOutcome
 from lakehouse.steps.forwarding import roll_forward
+from lakehouse.steps.reapply import laws_before
 
 
 def remove(context: StepContext) -> StepOutcome:
@@ -69,11 +70,15 @@ def _staged(
             remember_soft(spark, table.silver)
         tables.append(_changed(context, table, branch, *remove_rows(work, soft=soft)))
     changed = tuple(table for table in tables if table.changed)
-    staged = _cut(cut, branch, token, changed)
+    findings = [
+        f"{table.silver}: {table.deletes} rows went that the source does not have"
+        for table in changed
+    ]
+    staged = cut_upon(cut, branch, token, changed, findings)
     gone = sum(table.deletes for table in changed)
     return StepOutcome(
         f"{gone} rows of {len(changed)} tables went that the source does not have",
-        cast("Mapping[str, Json]", to_json_counts(replay_laws(_laws(context, cut), {}))),
+        cast("Mapping[str, Json]", to_json_counts(replay_laws(laws_before(context, cut), {}))),
         cast("Mapping[str, Json]", staged.to_detail()),
         batch_id=staged.cut_id,
         ends_run=not changed,
@@ -131,29 +136,3 @@ def _changed(
         rows=rows,
         deletes=removed,
     )
-
-
-def _cut(cut: CutRow, branch: str, token: int, tables: tuple[StagedTable, ...]) -> StagedCut:
-    return StagedCut(
-        branch=branch,
-        token=token,
-        cut_id=f"{token:08d}",
-        base_cut=cut.cut_id,
-        offsets=cut.offsets,
-        position=cut.position,
-        transactions=0,
-        tables=tables,
-        excluded=excluded_of(cut),
-        findings=tuple(
-            f"{table.silver}: {table.deletes} rows went that the source does not have"
-            for table in tables
-        ),
-        identities=identities_of(cut),
-        epochs=cut.epochs,
-    )
-
-
-def _laws(context: StepContext, cut: CutRow) -> dict[TopicPartition, Law]:
-    """The law of the run that published the cut: what waited then waits still."""
-    row = context.ledger.apply_of(cut)
-    return laws_of(json.loads(row.counts)) if row else {}

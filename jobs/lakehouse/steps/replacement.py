@@ -12,10 +12,11 @@ from dataclasses import replace
 from typing import cast
 
 from lakehouse.errors import Superseded
-from lakehouse.plan.handover import StagedCut, StagedTable, excluded_of, identities_of
+from lakehouse.plan.handover import StagedCut, StagedTable
 from lakehouse.plan.rebuilding import Difference
 from lakehouse.plan.records import CutRow
 from lakehouse.plan.replay import Fate, fate
+from lakehouse.plan.same_offsets import cut_upon
 from lakehouse.plan.tables import ENDINGS, Place
 from lakehouse.spark import branches, metadata
 from lakehouse.spark.leases import Leases
@@ -60,24 +61,15 @@ def replacing_cut(
         differing: Silver table → what takes its place.
         found: Iceberg table → the head of `main`, and how it differs from what was made.
     """
+    tables = [replace(table, changed=True) for _, table in sorted(differing.items())]
     heads = {
         name: (found[name][0], snapshot)
         for table in differing.values()
         for name, snapshot in table.snapshots.items()
     }
-    return StagedCut(
-        branch=built.branch,
-        token=token,
-        cut_id=f"{token:08d}",
-        base_cut=newest.cut_id,
-        offsets=newest.offsets,
-        position=newest.position,
-        transactions=0,
-        tables=tuple(replace(table, changed=True) for _, table in sorted(differing.items())),
-        excluded=excluded_of(newest),
-        findings=_findings(built, found),
-        identities=identities_of(newest),
-        epochs=newest.epochs,
+    staged = cut_upon(newest, built.branch, token, tables, _findings(built, found))
+    return replace(
+        staged,
         replaced={
             name: head
             for name, (head, snapshot) in sorted(heads.items())

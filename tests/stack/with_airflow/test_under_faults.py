@@ -1,7 +1,7 @@
 """Airflow's components die, people clear and mark tasks, rivals start: silver is the source.
 
 Each case disturbs a run that has landed and is applying; the next run ends well, whatever became of
-the one before.
+the one before. They come last: the schedule's tests count on their source's snapshot being recent.
 """
 
 from __future__ import annotations
