@@ -15,6 +15,8 @@ from lakehouse.errors import ConfigError, StepFailed
 
 # A run that takes a subject's rows out; it lands nothing.
 ERASURE_RUN = "erase__"
+# Stands where a control table or a report named a key.
+ERASED = "erased"
 # The variable in which the application finds what is asked for.
 ERASURE = "LAKEHOUSE_ERASURE"
 # Each key is looked for in many spellings.

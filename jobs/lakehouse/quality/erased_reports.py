@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from lakehouse.plan.erasing import Names
+from lakehouse.plan.erasing import ERASED, Names
 from lakehouse.quality.files import write_text
 from lakehouse.quality.report_files import reports_folder
-
-ERASED = "erased"
 
 
 def erase_in_reports(home: Path, source: str, names: Names) -> int:

@@ -10,14 +10,11 @@ from functools import reduce
 
 from pyspark.sql import SparkSession
 
-from lakehouse.plan.erasing import Names
+from lakehouse.plan.erasing import ERASED, Names
 from lakehouse.plan.records import RESULTS, RUNS, ControlTable
 from lakehouse.plan.tables import MAIN
 from lakehouse.spark import tables
 from lakehouse.spark.sql import any_of, literal
-
-# Stands where a key was named.
-ERASED = "erased"
 
 
 def erase_names(spark: SparkSession, source: str, names: Names) -> list[ControlTable]:
