@@ -9,7 +9,7 @@ from __future__ import annotations
 import html
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from lakehouse.errors import ConfigError, StepFailed
 
@@ -44,18 +44,11 @@ class Erasure:
     def from_json(cls, text: str) -> Erasure:
         """The erasure that `to_json` wrote."""
         given = json.loads(text)
-        return cls(given["table"], tuple(given["keys"]), given["person"], given["forget_key"])
+        return cls(**{**given, "keys": tuple(given["keys"])})
 
     def to_json(self) -> str:
         """As the application reads it from its environment: no process list shows a key."""
-        return json.dumps(
-            {
-                "table": self.table,
-                "keys": self.keys,
-                "person": self.person,
-                "forget_key": self.forget_key,
-            }
-        )
+        return json.dumps(asdict(self))
 
 
 def key_values(text: str, columns: tuple[str, ...]) -> tuple[str | None, ...]:

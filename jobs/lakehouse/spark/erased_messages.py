@@ -110,9 +110,9 @@ def find_messages(
     same = theirs.where("key IS NOT NULL").select("topic", "key").distinct().localCheckpoint()
     alike = bronze.join(F.broadcast(same), ["topic", "key"], "left_semi").select(*_PLACE)
     every = alike.unionByName(named).distinct()
-    # `left` tells what stands behind the newest cut.
+    # What stands behind the newest cut is not among the envelopes.
     found = envelopes.select(*_PLACE, "payload", "moves", F.expr("true AS in_cut")).join(
-        F.broadcast(every), list(_PLACE), "right"
+        every, list(_PLACE), "right"
     )
     kept = found.selectExpr(*_PLACE, "moves", "in_cut", f"{_what_stays(connector)} AS value")
     kept = kept.localCheckpoint()
