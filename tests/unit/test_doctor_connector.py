@@ -6,7 +6,7 @@ import pytest
 
 from infra.registrations import Surroundings, plan_registration
 from infra.sources import SAMPLE_SOURCES, Database
-from lakehouse.config import parse_source
+from lakehouse.config import Settings, load_source, parse_source
 from lakehouse.plan.doctor.connector import is_of_source, judge_connector, judge_running
 from lakehouse.plan.doctor.findings import Level, exit_code, sentence
 from lakehouse.plan.doctor.settings import RULES
@@ -41,11 +41,27 @@ def test_nothing_is_found_in_a_configuration_that_keeps_every_promise(source):
 
 @pytest.mark.parametrize("sample", SAMPLE_SOURCES.values(), ids=lambda sample: sample.name)
 def test_nothing_is_found_in_what_the_local_stack_registers(sample, tmp_path):
-    text = f'connector = "{sample.engine}"\ntopic_prefix = "{sample.name}"\n'
-    source = parse_source(text, sample.name)
+    source = load_source(sample.name, Settings.from_environment())
     database = Database(sample.engine, 1, "user", "password", sample.name)
     planned = plan_registration(source, database, Surroundings("host:1", tmp_path / "secrets"))
     assert found(dict(planned.config), source) == {}
+
+
+@pytest.mark.parametrize(
+    ("connector", "named", "told"),
+    [
+        ("postgresql", "public.signals", "public.signals"),
+        ("mysql", "shop.signals", "shop.signals"),
+        ("sqlserver", "db.dbo.signals", "db.dbo.signals"),
+        ("oracle", "DB.APP.SIGNALS", "APP.SIGNALS"),
+    ],
+)
+def test_a_signal_table_that_would_become_silver_is_found(connector: str, named: str, told: str):
+    text = f'connector = "{connector}"\ntopic_prefix = "shop"\n'
+    config = GOOD | {"signal.data.collection": named}
+    assert found(config, parse_source(text, "shop"))["signal.data.collection"] is Level.WARNING
+    source = parse_source(text + f'control_tables = ["{told}"]\n', "shop")
+    assert "signal.data.collection" not in found(config, source)
 
 
 BREAKING = {

@@ -22,6 +22,7 @@ LACKING = replace(WHOLE, missing=("a.parquet", "b.parquet"), whole=1)
         (TORN, Repair.POINT_BACK),
         (replace(TORN, previous=""), Repair.NONE),
         (replace(WHOLE, ahead=7), Repair.REBUILD),
+        (replace(WHOLE, strayed=7), Repair.REBUILD),
         (LACKING, Repair.REBUILD),
         (replace(LACKING, broken=(3,)), Repair.REBUILD),
         (replace(LACKING, title=""), Repair.NONE),

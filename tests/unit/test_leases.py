@@ -137,6 +137,31 @@ def test_a_run_waits_for_the_maintenance_of_a_table(leases, catalog, other):
     done.join()
 
 
+def test_a_run_waits_for_another_one_while_a_process_works(leases, catalog, other):
+    token = leases.take("run")
+    working = replace(leases.current(), holder=other)
+    table = LeaseTable(catalog, "shop")
+    assert table.wrote(working)
+    given_back = replace(working, holder=None, expires_at_s=0)
+    done = threading.Timer(1.5, lambda: table.wrote(given_back))
+    done.start()
+    begun = time.monotonic()
+    assert leases.take("another") == token + 1
+    assert time.monotonic() - begun > 1
+    done.join()
+
+
+def test_who_may_wait_for_a_run_between_its_steps_gets_the_lease_after_it(leases, catalog):
+    token = applied(leases)
+    given_back = replace(leases.current(), expires_at_s=0)
+    done = threading.Timer(1.5, lambda: LeaseTable(catalog, "shop").wrote(given_back))
+    done.start()
+    begun = time.monotonic()
+    assert leases.take("rebuild", between_steps=True) == token + 1
+    assert time.monotonic() - begun > 1
+    done.join()
+
+
 def test_a_maintenance_that_lost_the_lease_stops(leases):
     def overtaken() -> None:
         with leases.upkeep("maintain__1", patience_s=0) as hold:

@@ -22,10 +22,10 @@ CRASHING = """
 import os, sys
 import structlog
 from lakehouse.config import Settings, kafka_properties, mask_secret, parse_source
+from lakehouse.logs import configure
 from lakehouse.spark.ledger import Ledger
-from lakehouse.steps import entry
 
-entry.configure()
+configure()
 toml = 'connector = "mysql"\\ntopic_prefix = "shop"\\n'
 toml += '[tables."shop.t"]\\ncolumns.a = { mask = "hash" }\\n'
 settings = Settings.from_environment()

@@ -1,5 +1,7 @@
 """The one console command, `lakehouse`. Each module of this package adds its commands.
 
+Those whose names begin with an underscore are what the others share.
+
 An error that the project raises on purpose is one message and its exit code; `--debug` shows
 where it comes from.
 """
@@ -52,4 +54,5 @@ def _main(
 
 
 for _module in iter_modules(__path__):
-    import_module(f"{__name__}.{_module.name}").register(app)
+    if not _module.name.startswith("_"):
+        import_module(f"{__name__}.{_module.name}").register(app)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from lakehouse.cli.report import open_ledger
+from lakehouse.cli._recorded import open_ledger
 from lakehouse.cli.steps import Source
 from lakehouse.config import Settings, load_source
 from lakehouse.errors import ConfigError

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import getpass
-import os
-import subprocess
 from typing import Annotated
 
 import typer
 
-from infra.spark import spark_environment
-from lakehouse.cli.report import open_ledger
+from lakehouse.cli._recorded import open_ledger
+from lakehouse.cli._submitting import in_foreground
 from lakehouse.cli.steps import Source, new_run_id
 from lakehouse.config import Settings, SourceConfig, load_source
 from lakehouse.errors import ConfigError
@@ -87,6 +85,5 @@ def _from_input() -> list[str]:
 def _submit(source: SourceConfig, settings: Settings, asked: Erasure) -> int:
     given = {"--config": source.model_dump_json(), "--run-id": new_run_id(ERASURE_RUN)}
     arguments = [text for pair in given.items() for text in pair]
-    environment = {**os.environ, **spark_environment(settings.home), ERASURE: asked.to_json()}
-    command = ["spark-submit", str(erasure_application()), *arguments]
-    return subprocess.run(command, env=environment, check=False).returncode
+    handed = {ERASURE: asked.to_json()}
+    return in_foreground(erasure_application(), arguments, settings, handed)

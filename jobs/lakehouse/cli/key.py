@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import getpass
-import os
-import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Annotated
@@ -12,8 +10,8 @@ from typing import Annotated
 import typer
 
 from infra.errors import NotReady
-from infra.spark import spark_environment
-from lakehouse.cli.report import open_ledger
+from lakehouse.cli._recorded import open_ledger
+from lakehouse.cli._submitting import in_foreground
 from lakehouse.cli.steps import loaded, of_source
 from lakehouse.config import Settings, SourceConfig
 from lakehouse.errors import KeyChangeRefused
@@ -66,9 +64,7 @@ def _follow(
     given = {"--config": source.model_dump_json(), "--drained": drained}
     given["--by"] = by or getpass.getuser()
     options = [text for pair in given.items() for text in pair]
-    command = ["spark-submit", str(rekeying_application()), *options]
-    environment = {**os.environ, **spark_environment(settings.home)}
-    raise typer.Exit(subprocess.run(command, env=environment, check=False).returncode)
+    raise typer.Exit(in_foreground(rekeying_application(), options, settings))
 
 
 def _connector(*, stops: bool) -> Callable[..., None]:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from infra.spark import spark_environment
+from lakehouse.cli._submitting import in_foreground
 from lakehouse.cli.steps import Archive, RunId, Source, Until, new_run_id, submit, utc
 from lakehouse.config import Settings, kafka_properties, load_source
 from lakehouse.errors import ConfigError
@@ -68,7 +66,6 @@ def _archive(
             origin = "kafka"
         except ConfigError:
             origin = "bronze"
-    command = ["spark-submit", str(JOBS_FOLDER / "archive.py"), "--config"]
-    command += [config.model_dump_json(), "--from", origin, str(folder.absolute())]
-    environment = {**os.environ, **spark_environment(settings.home)}
-    raise typer.Exit(subprocess.run(command, env=environment, check=False).returncode)
+    given = {"--config": config.model_dump_json(), "--from": origin}
+    arguments = [*(text for pair in given.items() for text in pair), str(folder.absolute())]
+    raise typer.Exit(in_foreground(JOBS_FOLDER / "archive.py", arguments, settings))

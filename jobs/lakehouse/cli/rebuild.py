@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from lakehouse.cli._recorded import refuse_unknown
 from lakehouse.cli.steps import RunId, Source, new_run_id, submit
 from lakehouse.config import Settings, load_source
 from lakehouse.plan.rebuilding import Rebuild
@@ -43,6 +44,7 @@ def _rebuild(
 ) -> None:
     settings = Settings.from_environment()
     config = load_source(source, settings)
+    refuse_unknown(settings, config, table or ())
     run = Run(
         run_id=run_id or new_run_id(REBUILD_RUN),
         from_step="apply",

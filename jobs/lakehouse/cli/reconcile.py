@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 from typing import Annotated
 
 import typer
 
-from infra.spark import spark_environment
+from lakehouse.cli._submitting import in_foreground
 from lakehouse.cli.steps import Source, new_run_id
 from lakehouse.config import Settings, load_source
 from lakehouse.names import format_table, parse_table
@@ -46,10 +44,5 @@ def _reconcile(source: Source, table: Tables = None, *, repair: Repair = False) 
     source_database(config, settings)
     tables = [format_table(parse_table(t, config.connector), config.connector) for t in table or ()]
     run = Run(run_id=new_run_id(RECONCILE_RUN))
-    command = [
-        "spark-submit",
-        str(reconcile_application()),
-        *reconciliation(config, run, tables, repair=repair),
-    ]
-    environment = {**os.environ, **spark_environment(settings.home)}
-    raise typer.Exit(subprocess.run(command, env=environment, check=False).returncode)
+    arguments = reconciliation(config, run, tables, repair=repair)
+    raise typer.Exit(in_foreground(reconcile_application(), arguments, settings))

@@ -5,21 +5,19 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from lakehouse.cli._recorded import open_ledger
 from lakehouse.cli.steps import Source
 from lakehouse.config import Settings, load_source
-from lakehouse.errors import StepFailed
 from lakehouse.plan.records import QuarantineRow
 from lakehouse.quality.pages.writing import write_source_page
 from lakehouse.quality.report import Report, ReportFinding, passed_by_suite
 from lakehouse.quality.report_files import write_report
 from lakehouse.quality.summary import open_quarantine, read_recent, summarise_validation
 from lakehouse.quality.text import shown
-from lakehouse.spark.ledger import Ledger
 from lakehouse.spark.sql import messages_query
 
 Cut = Annotated[str | None, typer.Option("--cut", help="A cut's id. Default: the newest one.")]
@@ -62,21 +60,6 @@ def _report(source: Source, cut: Cut = None, *, as_json: AsJson = False) -> None
         typer.echo(f"data quality of the source: {of_source}")
         _print_quarantine(waiting, source, is_whole=is_whole)
     raise typer.Exit(report.verdict.exit_code)
-
-
-def open_ledger(settings: Settings, source: str) -> Ledger:
-    """The control tables, for a command that needs what runs have left.
-
-    Raises:
-        StepFailed: There is no catalog yet.
-    """
-    file = Path(settings.catalog_uri.removeprefix("sqlite:///"))
-    if settings.catalog_uri.startswith("sqlite:///") and not file.is_file():
-        raise StepFailed(
-            f"Source {source!r}: no catalog at {file}: expected one that a run has made; do "
-            f"`lakehouse run --source {source}`, or set LAKEHOUSE_HOME to where it ran"
-        )
-    return Ledger(settings)
 
 
 def _print_report(report: Report) -> None:

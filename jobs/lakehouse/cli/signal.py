@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from lakehouse.cli.report import open_ledger
+from lakehouse.cli._recorded import open_ledger
 from lakehouse.cli.steps import loaded, of_source
 from lakehouse.config import Settings, SourceConfig, kafka_properties
 from lakehouse.errors import NotYet, StepFailed

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import uuid
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -13,7 +10,8 @@ from typing import Annotated
 
 import typer
 
-from infra.spark import spark_environment
+from lakehouse.cli._recorded import refuse_unknown
+from lakehouse.cli._submitting import in_foreground
 from lakehouse.config import Settings, SourceConfig, load_source
 from lakehouse.errors import StepFailed
 from lakehouse.plan.records import STEPS, Step
@@ -63,8 +61,6 @@ LandDecides = Annotated[
     bool, typer.Option("--land-decides", help="Exit with landing's code alone; the Dag uses it.")
 ]
 
-# What a shell gives of a command that SIGINT has ended.
-_INTERRUPTED = 130
 _SUMMARIES: dict[Step, str] = {
     "check": "Record the schemas that landed and judge their changes.",
     "apply": "Turn landed change events into row changes on a staged branch.",
@@ -110,14 +106,7 @@ def submit(step: Step | None, source: SourceConfig, settings: Settings, run: Run
     Returns:
         The application's exit code; 130 where a person ended it.
     """
-    environment = {**os.environ, **spark_environment(settings.home)}
-    command = ["spark-submit", str(application(step)), *arguments(source, run)]
-    try:
-        return subprocess.run(command, env=environment, check=False).returncode
-    except KeyboardInterrupt:
-        again = f"lakehouse run --source {source.name}"
-        print(f"interrupted: what is published stays; `{again}` goes on", file=sys.stderr)
-        return _INTERRUPTED
+    return in_foreground(application(step), arguments(source, run), settings)
 
 
 def new_run_id(kind: str = "manual__") -> str:
@@ -169,6 +158,7 @@ def _run(  # noqa: PLR0913, PLR0917 - options of a command
     start, end = utc(since), utc(until)
     if (start or table) and (start is None or end is None or start >= end):
         raise typer.BadParameter("expected --from TIME --until TIME, the first before the second")
+    refuse_unknown(settings, config, table or ())
     run = Run(
         run_id=run_id or (new_run_id() if step == "land" else _newest_run(settings, source)),
         since=iso(start),

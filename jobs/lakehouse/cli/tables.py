@@ -9,7 +9,8 @@ from dataclasses import asdict
 
 import typer
 
-from lakehouse.cli.report import AsJson, Cut, open_ledger, print_columns
+from lakehouse.cli._recorded import open_ledger
+from lakehouse.cli.report import AsJson, Cut, print_columns
 from lakehouse.cli.steps import Source
 from lakehouse.config import Settings, load_source
 from lakehouse.plan.losses import Loss, LossClass

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 from pyiceberg.catalog import Catalog
 from pyiceberg.catalog.sql import IcebergTables, SqlCatalog
@@ -28,7 +29,12 @@ from lakehouse.plan.records import CONTROL_TABLES, CutRow
 from lakehouse.plan.tables import ENDINGS, MAIN
 from lakehouse.spark.lease_table import LEASES
 from lakehouse.spark.ledger import Ledger
-from lakehouse.spark.metadata import CUT_PROPERTY, own_properties, progress_of_main
+from lakehouse.spark.metadata import (
+    CUT_PROPERTY,
+    has_nothing_but,
+    own_properties,
+    progress_of_main,
+)
 from lakehouse.spark.upkeep import table_names
 
 _WORKERS = 16
@@ -117,19 +123,22 @@ def _read(
     if published and newest is None:
         missing = (*missing, f"snapshot {published} of the newest cut")
     if not missing:
-        ahead = published if newest and _is_behind(table, newest) else None
-        return TableFacts(name, role, ahead=ahead, title=title)
+        return _read_whole(table, TableFacts(name, role, title=title), newest)
     broken, whole = _broken(table)
     return TableFacts(name, role, missing=missing, broken=broken, whole=whole, title=title)
 
 
-def _is_behind(table: Table, newest: Snapshot) -> bool:
-    """Whether `main` has only what was before the newest cut's snapshot."""
-    if table.current_snapshot() is None:
-        return True
-    # Of a commit that somebody else made on `main` nothing is known.
+def _read_whole(table: Table, facts: TableFacts, newest: Snapshot | None) -> TableFacts:
+    """A table that can be read: whether `main` has the newest cut, or a run's next, alone."""
+    if newest is None:
+        return facts
     at = progress_of_main(table.metadata).get(CUT_PROPERTY)
-    return at is not None and at < own_properties(newest).get(CUT_PROPERTY, "")
+    if at is None and not has_nothing_but(table.metadata, newest.snapshot_id):
+        return replace(facts, strayed=newest.snapshot_id)
+    is_behind = at is not None and at < own_properties(newest).get(CUT_PROPERTY, "")
+    if table.current_snapshot() is None or is_behind:
+        return replace(facts, ahead=newest.snapshot_id)
+    return facts
 
 
 def _can_be_read(catalog: Catalog, location: str) -> bool:

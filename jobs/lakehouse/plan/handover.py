@@ -113,6 +113,7 @@ class StagedCut:
             the staged one was not made from it.
         stale: Silver table → columns in which its older rows may differ from the source; the
             tables that the batch looked at.
+        strayed: Silver table → the published snapshot behind which another program wrote.
     """
 
     branch: str
@@ -133,6 +134,7 @@ class StagedCut:
     topics: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     replaced: Mapping[str, int] = field(default_factory=dict)
     stale: Mapping[str, StaleColumns] = field(default_factory=dict)
+    strayed: Mapping[str, int] = field(default_factory=dict)
 
     def to_detail(self) -> dict[str, object]:
         """The cut as the JSON object that `quality.runs.detail` holds."""

@@ -27,7 +27,7 @@ from lakehouse.spark.ledger import Ledger
 from lakehouse.spark.session import spark_session
 from lakehouse.steps.context import StepContext, StepOutcome
 from lakehouse.steps.entry import zoned_time
-from lakehouse.steps.lifeline import die_with_launcher
+from lakehouse.steps.lifeline import begin_application
 from lakehouse.steps.runner import run_recorded
 
 _VERDICTS = {0: Verdict.PASSED, 1: Verdict.WARNING, 2: Verdict.FAILED}
@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         0: all tables are equal, 1: some were not compared or not settled, 2: some differ.
     """
     options = _parser().parse_args(arguments)
-    die_with_launcher()
+    begin_application()
     source = SourceConfig.model_validate_json(options.config)
     settings = Settings.from_environment()
     try:

@@ -10,6 +10,8 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 
+import structlog
+
 from infra.source_rows import reading
 from lakehouse.errors import StepFailed
 from lakehouse.plan.reconciling.keys import Difference, KeyState, candidates, judge
@@ -23,6 +25,7 @@ from lakehouse.reconciling.marker import write_marker
 from lakehouse.reconciling.sides import Sides, source_states
 from lakehouse.spark.reconciling import silver_states
 
+_LOG = structlog.get_logger()
 _MOST_ROUNDS = 3
 _PAUSE_S = 2.0
 
@@ -145,11 +148,14 @@ def _await(sides: Sides, end: LogEnd, patience: Patience) -> CutRow | None:
     """A published cut that reached the end of the log; None where none comes in time."""
     if sides.source.reconcile.marker is not None:
         write_marker(sides.signals, sides.source)
-    deadline = time.monotonic() + patience.seconds
+    deadline, told = time.monotonic() + patience.seconds, False
     while True:
         cut = sides.ledger.newest_cut(sides.source.name)
         if cut is not None and has_reached(cut, end):
             return cut
+        if not told:
+            told = True
+            _LOG.info("waiting for a run of ingest", has=end.shown, at_most_s=patience.seconds)
         if time.monotonic() > deadline:
             return None
         patience.pause()

@@ -15,7 +15,7 @@ from lakehouse.rekeying.connector import source_connector
 from lakehouse.rekeying.table import open_rekeying
 from lakehouse.spark.ledger import Ledger
 from lakehouse.spark.session import spark_session
-from lakehouse.steps.lifeline import die_with_launcher
+from lakehouse.steps.lifeline import begin_application
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -28,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         0, or the exit code of the error that is printed.
     """
     options = _parser().parse_args(arguments)
-    die_with_launcher()
+    begin_application()
     source = SourceConfig.model_validate_json(options.config)
     settings, drained = Settings.from_environment(), Drained.from_json(options.drained)
     try:

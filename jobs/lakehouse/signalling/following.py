@@ -90,6 +90,8 @@ class Follower:
                 f"signal {state.asked.signal_id}: sent, but the connector tells nothing of it: "
                 "expected 'sink' in notification.enabled.channels and notification.sink.topic.name"
             )
+        if state.asked.action is not Action.SNAPSHOT:
+            self.tell(f"waiting for the connector's answer, {_ANSWERED_S:.0f} s at most")
         known = end_offsets(self.properties, topic)
         starts = dict.fromkeys(known or (0,), 0) | dict(self.handover.starts)
         with consumer(self.properties, topic, starts) as opened:

@@ -24,6 +24,7 @@ from lakehouse.plan.progress import Progress, limited, messages_between
 from lakehouse.plan.tables import TopicPartition
 from lakehouse.spark.incarnations import with_incarnations
 from lakehouse.spark.key_changes import together
+from lakehouse.spark.once import once
 from lakehouse.spark.parsed import Parsed, read_slice_parsed
 from lakehouse.spark.profile import Schemas, load_schemas, profile
 from lakehouse.spark.redelivery import mark, place, suspect
@@ -182,7 +183,7 @@ def _complete(
     empty = {(group.topic, group.partition) for group in groups if group.reason == EMPTY_MESSAGE}
     if empty:
         before_it = partial(earlier, spark, source, since)
-        parsed = without_tombstones(parsed, sorted(empty), before_it).localCheckpoint(eager=False)
+        parsed = once(without_tombstones(parsed, sorted(empty), before_it))
         groups = profile(parsed, since.position)
     return _place(spark, source, connector, parsed, groups, since), groups
 
@@ -202,10 +203,10 @@ def _place(
         return parsed.withColumn("redelivered", F.lit(False))
     if connector.commit_may_be_null:
         # Its window would run again for every table.
-        parsed = place(parsed, progress, connector).localCheckpoint(eager=False)
+        parsed = once(place(parsed, progress, connector))
     suspects = parsed.where(suspect(since.position))
     history = earlier_of_same_keys(spark, source, since, suspects, places)
-    return mark(parsed, history, connector, since.position).localCheckpoint(eager=False)
+    return once(mark(parsed, history, connector, since.position))
 
 
 def _have_reads_behind_changes(groups: Iterable[Group], progress: Progress) -> set[TopicPartition]:

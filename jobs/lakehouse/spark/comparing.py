@@ -18,6 +18,7 @@ from lakehouse.errors import first_line
 from lakehouse.names import quote_ident
 from lakehouse.plan.rebuilding import KEYS_SHOWN, Difference
 from lakehouse.spark.commits import FAILURES
+from lakehouse.spark.once import once
 from lakehouse.spark.rows import values_text
 from lakehouse.spark.tables import type_ddl
 
@@ -75,7 +76,7 @@ def contrast(
         F.expr("array_sort(collect_list(if(old, hash, NULL))) AS b"),
         F.expr("array_sort(collect_list(if(old, NULL, hash))) AS a"),
     )
-    each = each.localCheckpoint(eager=False)
+    each = once(each)
     found = each.selectExpr(
         "coalesce(sum(size(b)), 0) AS before",
         "coalesce(sum(size(a)), 0) AS after",

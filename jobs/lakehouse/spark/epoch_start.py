@@ -34,6 +34,7 @@ from lakehouse.spark.lanes import (
     SOURCE_LANE,
 )
 from lakehouse.spark.marks import load_marks
+from lakehouse.spark.once import once
 from lakehouse.spark.sql import any_of, in_partition, literal
 
 _SERVER = f"{server_of('gtid')} AS server"
@@ -65,7 +66,7 @@ def find_epoch(
     shown = f"(({IS_STREAMED}) OR ({IS_INCREMENT})) AND {HAS_GTID}"
     seen = history.where(shown).select("topic", "partition", "gtid")
     older = seen.distinct().selectExpr(f"{EACH_LANE} AS lane", "gtid", _SERVER)
-    older = older.localCheckpoint(eager=False)
+    older = once(older)
     placed = events.selectExpr(IN_EACH_LANE, "gtid", "server")
     firsts = _firsts(placed, candidates, older)
     if not firsts:

@@ -21,6 +21,7 @@ from lakehouse.spark import branches, tables
 from lakehouse.spark.bronze import OFFSETS_PROPERTY, RUN_ID_PROPERTY, Bronze
 from lakehouse.spark.envelopes import source_struct
 from lakehouse.spark.events import table_rows
+from lakehouse.spark.once import once
 from lakehouse.spark.sql import all_of, literal
 
 _PLACE = ("topic", "partition", "offset")
@@ -105,9 +106,9 @@ def find_messages(
     plan, keys, secret = keyed
     rows = table_rows(envelopes, plan, secret).select(*_PLACE, "row_key")
     named = rows.join(F.broadcast(keys), F.col("row_key") == F.col("key"), "left_semi")
-    named = named.select(*_PLACE).distinct().localCheckpoint()
+    named = once(named.select(*_PLACE).distinct(), eager=True)
     theirs = bronze.join(F.broadcast(named), list(_PLACE), "left_semi")
-    same = theirs.where("key IS NOT NULL").select("topic", "key").distinct().localCheckpoint()
+    same = once(theirs.where("key IS NOT NULL").select("topic", "key").distinct(), eager=True)
     alike = bronze.join(F.broadcast(same), ["topic", "key"], "left_semi").select(*_PLACE)
     every = alike.unionByName(named).distinct()
     # What stands behind the newest cut is not among the envelopes.
@@ -115,7 +116,7 @@ def find_messages(
         every, list(_PLACE), "right"
     )
     kept = found.selectExpr(*_PLACE, "moves", "in_cut", f"{_what_stays(connector)} AS value")
-    kept = kept.localCheckpoint()
+    kept = once(kept, eager=True)
     counts = kept.selectExpr(
         "count_if(in_cut) AS count",
         "count_if(in_cut IS NULL) AS waiting",

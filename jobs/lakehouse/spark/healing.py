@@ -18,6 +18,7 @@ from lakehouse.plan.rebuilding import Difference
 from lakehouse.plan.tables import MAIN, TablePlan
 from lakehouse.spark import branches, metadata, silver, tables
 from lakehouse.spark.comparing import contrast, row_hash
+from lakehouse.spark.once import once
 from lakehouse.spark.removed import Removed
 from lakehouse.spark.rows import key_text
 from lakehouse.spark.sql import literal
@@ -131,16 +132,16 @@ def _removed(work: Healing) -> DataFrame | None:
         return None
     removed = Removed(work.spark, plan.silver, plan.key, work.made)
     keys = removed.marks().select("key")
-    return (keys.unionByName(removed.marked()) if plan.soft else keys).localCheckpoint()
+    return once(keys.unionByName(removed.marked()) if plan.soft else keys, eager=True)
 
 
 def _replace(work: Healing, side: _Side, after: DataFrame, differing: DataFrame) -> None:
     """Of each name that differs, the rows that were made in the place of those that are there."""
     spark, view = work.spark, "differing_rows"
-    names = differing.localCheckpoint()
+    names = once(differing, eager=True)
     names.createOrReplaceTempView(view)
     name = side.name or f"string({row_hash(after)})"
-    rows = _joined(after, name, names, "left_semi").localCheckpoint()
+    rows = once(_joined(after, name, names, "left_semi"), eager=True)
     _begin(work, side)
     old = f"{side.where} AND {name} IN (SELECT name FROM {view})"
     tables.delete_on_branch(spark, side.table, work.branch, old, work.summary)

@@ -22,6 +22,7 @@ from lakehouse.names import quote_ident
 from lakehouse.plan.tables import TablePlan
 from lakehouse.spark import silver, tables
 from lakehouse.spark.epochs import epoch_of
+from lakehouse.spark.once import once
 from lakehouse.spark.sql import literal
 from lakehouse.spark.truncates import Truncate, as_array
 from lakehouse.spark.version_order import PLACE, ended, filled, once_each, version_events
@@ -69,7 +70,7 @@ def stage_history(work: Work, resolved: DataFrame, truncates: Sequence[Truncate]
     """
     v = quote_ident(version_name(work.plan))
     begun = work.has_rows(work.plan.history_table)
-    events = version_events(resolved, work.plan).localCheckpoint(eager=False)
+    events = once(version_events(resolved, work.plan))
     lowest = events.agg(F.min("from_position")).collect()[0][0]
     has_rows = work.has_rows(work.plan.silver)
     fills = bool(work.plan.schema.add) and (begun or has_rows)
@@ -94,7 +95,7 @@ def _versions(
     """Versions of the batch's keys that are new or end elsewhere than before."""
     new = events.selectExpr(*_COMMON, "is_known", "false AS is_stored", "NULL AS was_to")
     every = once_each(new.unionByName(_stored(work, events, lowest)))
-    known = filled(every, work.plan).localCheckpoint(eager=False)
+    known = once(filled(every, work.plan))
     found = ended(known, _all_truncates(work, lowest, truncates))
     return found.where("NOT is_stored OR is_refilled OR NOT (end.position <=> was_to)")
 
@@ -131,7 +132,7 @@ def _all_truncates(work: Work, lowest: str, truncates: Sequence[Truncate]) -> tu
 
 def _write(work: Work, versions: DataFrame) -> None:
     plan, v = work.plan, quote_ident(version_name(work.plan))
-    changed = versions.localCheckpoint(eager=True)
+    changed = once(versions, eager=True)
     names = ("from_position", *PLACE)
     key = [quote_ident(name) for name in plan.key]
     own = ", ".join((*key, *(f"{v}.{name}" for name in names)))

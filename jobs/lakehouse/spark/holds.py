@@ -22,6 +22,7 @@ from lakehouse.names import quote_ident
 from lakehouse.plan.tables import TablePlan, TopicPartition
 from lakehouse.spark import silver, tables
 from lakehouse.spark.collapse import NEW, QUARANTINED
+from lakehouse.spark.once import once
 from lakehouse.spark.sql import all_of, literal
 from lakehouse.spark.truncates import Truncate, as_array
 
@@ -83,7 +84,7 @@ def hold_keys(
     if plan.placeholders:
         rows = _followed(rows, truncates)
     events = rows.where("NOT is_mark").select(*judged.columns)
-    marks = _marks(rows, stored, truncates).localCheckpoint(eager=False)
+    marks = once(_marks(rows, stored, truncates))
     counts = marks.selectExpr(
         "count_if(stays AND NOT was) AS fresh",
         "count_if(was AND NOT stays) AS gone",
@@ -117,7 +118,7 @@ def _followed(rows: DataFrame, truncates: Sequence[Truncate]) -> DataFrame:
     moved, before = 0, -1
     while moved > before:
         before = moved
-        rows = _follow(rows, truncates).localCheckpoint(eager=True)
+        rows = once(_follow(rows, truncates), eager=True)
         reached = f"holds AND reason = {literal(HELD_KEY)} AND op = {literal(CREATE)}"
         moved = rows.where(reached).count()
     return rows

@@ -19,6 +19,7 @@ from lakehouse.envelope import CREATE, DELETE, READ
 from lakehouse.plan.offsets import LandedOffsets
 from lakehouse.plan.tables import TopicPartition
 from lakehouse.spark.lanes import IS_DATA_EVENT
+from lakehouse.spark.once import once
 from lakehouse.spark.reasons import IDENTITY
 from lakehouse.spark.since import Since
 from lakehouse.spark.sql import any_of, in_partition, literal
@@ -53,8 +54,8 @@ def together(
     Returns:
         The ends with those of halves, and findings about halves that are applied alone.
     """
-    halves = _halves(envelopes, since).localCheckpoint(eager=False)
-    single = _single(halves).localCheckpoint(eager=False)
+    halves = once(_halves(envelopes, since))
+    single = once(_single(halves))
     newest = _newest(envelopes, since, landed) if single.take(1) else {}
     given_up = f"since < {deadline_ms}L OR ({_is_overtaken(newest)})"
     found = dict(ends)

@@ -10,27 +10,19 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 
+import structlog
 from pyiceberg.catalog import Catalog
 
 from lakehouse.errors import Superseded
 from lakehouse.failpoints import reach
-from lakehouse.plan.lease import (
-    BETWEEN_STEPS_S,
-    HEARTBEAT_S,
-    TTL_S,
-    Lease,
-    handed_back,
-    may_maintain,
-    may_take,
-)
-from lakehouse.spark.holders import is_gone, this_process
+from lakehouse.plan.lease import BETWEEN_STEPS_S, HEARTBEAT_S, TTL_S, Lease, handed_back
+from lakehouse.spark.holders import this_process
+from lakehouse.spark.lease_asking import Asking, expiry, held_by, is_free, next_lease
 from lakehouse.spark.lease_table import LeaseTable
 
+_LOG = structlog.get_logger()
 _TRIES = 20
-# Maintenance holds the lease for one table at a time; a run waits for it.
-_PATIENCE_S = 1800
 _LOOK_S = 0.5
 
 
@@ -60,16 +52,21 @@ class Leases:
         """The newest lease; None when the source never had one."""
         return self._table.current()
 
-    def take(self, run_id: str) -> int:
-        """Take the lease for this process, once maintenance is done with a table.
+    def take(self, run_id: str, *, between_steps: bool = False) -> int:
+        """Take the lease for this process, once no other process works under it.
+
+        Args:
+            run_id: The run that asks.
+            between_steps: Whether it waits for a run between two of its steps too, which other
+                processes do. Where those may wait for this one, it must not.
 
         Returns:
             The new fencing token.
 
         Raises:
-            Superseded: A living run holds it.
+            Superseded: Another run holds it, between two of its steps or for half an hour.
         """
-        return self._take(run_id)[1].token
+        return self._take(Asking(run_id, between_steps=between_steps))[1].token
 
     def check(self, token: int) -> None:
         """Refuse to go on when the token is not the newest one.
@@ -97,7 +94,7 @@ class Leases:
         Raises:
             Superseded: Another run took the lease, now or at the end.
         """
-        mine = self._own(token, run_id) or self._take(run_id, staged=token)[1]
+        mine = self._own(token, run_id) or self._take(Asking(run_id, token))[1]
         mine = replace(mine, run_id=run_id, holder=this_process())
         with self._beating(mine):
             yield lambda: self.check(mine.token)
@@ -115,7 +112,8 @@ class Leases:
         Raises:
             Superseded: One works longer than that, or another run took the lease meanwhile.
         """
-        before, mine = self._take(run_id, is_upkeep=True, patience_s=patience_s)
+        asking = Asking(run_id, is_upkeep=True, patience_s=patience_s)
+        before, mine = self._take(asking)
         try:
             with self._beating(mine):
                 yield Upkeep(mine.token, mine.work, lambda: self.check(mine.token))
@@ -139,32 +137,32 @@ class Leases:
         came_back = newest.work == token and newest.run_id == run_id
         return newest if came_back else None
 
-    def _take(
-        self,
-        run_id: str,
-        *,
-        staged: int = 0,
-        is_upkeep: bool = False,
-        patience_s: float = _PATIENCE_S,
-    ) -> tuple[Lease | None, Lease]:
+    def _take(self, asking: Asking) -> tuple[Lease | None, Lease]:
         """The lease before, and the one that was taken."""
-        end, tries = time.monotonic() + patience_s, 0
-        while tries < _TRIES:
-            seen = self.current()
-            if staged and (seen is None or seen.work != staged):
-                self.check(staged)
-            if not _is_free(seen, run_id, is_upkeep=is_upkeep):
-                is_short = is_upkeep or (seen is not None and seen.is_upkeep)
-                if not is_short or time.monotonic() >= end:
-                    raise Superseded(_held(self._source, seen))
-                time.sleep(_LOOK_S)
-                continue
-            tries += 1
-            mine = _next(seen, run_id, staged, is_upkeep=is_upkeep)
+        until = time.monotonic() + asking.patience_s
+        for _ in range(_TRIES):
+            seen = self._once_free(asking, until)
+            mine = next_lease(seen, asking)
             if self._table.took(mine):
                 reach("after_lease")
                 return seen, mine
         raise Superseded(f"Source {self._source!r}: the lease was contended {_TRIES} times; retry")
+
+    def _once_free(self, asking: Asking, until: float) -> Lease | None:
+        """The newest lease, once it may be taken."""
+        told = ""
+        while True:
+            seen = self.current()
+            if asking.staged and (seen is None or seen.work != asking.staged):
+                self.check(asking.staged)
+            if seen is None or is_free(seen, asking):
+                return seen
+            if not asking.waits_for(seen) or time.monotonic() >= until:
+                raise Superseded(held_by(self._source, seen))
+            if told != seen.run_id:
+                told = seen.run_id
+                _LOG.info("waiting for another run", source=self._source, run_id=told)
+            time.sleep(_LOOK_S)
 
     @contextmanager
     def _beating(self, mine: Lease) -> Iterator[None]:
@@ -187,46 +185,10 @@ class Leases:
                 return
 
     def _renew(self, lease: Lease, ttl_s: float) -> None:
-        self._write(replace(lease, expires_at_s=_expiry(ttl_s)))
+        self._write(replace(lease, expires_at_s=expiry(ttl_s)))
 
     def _write(self, lease: Lease) -> None:
         for _ in range(_TRIES):
             self.check(lease.token)
             if self._table.wrote(lease):
                 return
-
-
-def _expiry(ttl_s: float) -> float:
-    return time.time() + ttl_s
-
-
-def _is_free(seen: Lease | None, run_id: str, *, is_upkeep: bool) -> bool:
-    now, gone = time.time(), is_gone(seen)
-    if is_upkeep:
-        return may_maintain(seen, now, holder_is_gone=gone)
-    return may_take(seen, run_id, now, holder_is_gone=gone)
-
-
-def _next(seen: Lease | None, run_id: str, staged: int, *, is_upkeep: bool) -> Lease:
-    token, before = (seen.token + 1, seen.work) if seen else (1, 0)
-    left = before if is_upkeep else staged
-    return Lease(token, run_id, this_process(), _expiry(TTL_S), left, is_upkeep)
-
-
-def _held(source: str, lease: Lease | None) -> str:
-    return (
-        f"Source {source!r}: run {lease.run_id if lease else None!r} holds the lease"
-        f"{_between_steps(source, lease)}: expected it to be free; this run stops as superseded, "
-        "and the next one goes on"
-    )
-
-
-def _between_steps(source: str, lease: Lease | None) -> str:
-    """How a person goes on with a run of which only some steps were called."""
-    if lease is None or lease.holder is not None:
-        return ""
-    until = datetime.fromtimestamp(lease.expires_at_s, UTC)
-    return (
-        f" until {until:%Y-%m-%d %H:%M:%S} UTC, between two of its steps (`lakehouse run --source "
-        f"{source} --run-id {lease.run_id} --from-step STEP` goes on with it)"
-    )

@@ -87,15 +87,18 @@ def is_in_main(catalog: Catalog, table: str, snapshot: int) -> bool:
 
 
 def is_only_rewritten(catalog: Catalog, table: str, snapshot: int) -> bool:
+    """Whether there is such a table, of which `has_nothing_but` holds."""
+    metadata = load_metadata(catalog, table)
+    return metadata is not None and has_nothing_but(metadata, snapshot)
+
+
+def has_nothing_but(metadata: TableMetadata, snapshot: int) -> bool:
     """Whether `main` has nothing that a staged snapshot lacks but rewritten files.
 
     Compaction moves `main` away from the history of a staged snapshot without changing a row.
     What was before the rewrites is a snapshot of that history or of an earlier cut, even where
     expiry has removed the links between them. A later cut has rows that the staged one lacks.
     """
-    metadata = load_metadata(catalog, table)
-    if metadata is None:
-        return False
     staged = metadata.snapshot_by_id(snapshot)
     cut = own_properties(staged).get(CUT_PROPERTY, "") if staged else ""
     history = {snapshot, *_ids(ancestors_of(staged, metadata))}

@@ -21,6 +21,7 @@ from lakehouse.spark.epoch_start import find_epoch
 from lakehouse.spark.epochs import in_logs, is_known, server_of
 from lakehouse.spark.lanes import in_lanes
 from lakehouse.spark.late_lanes import late_places, with_late_starts
+from lakehouse.spark.once import once
 from lakehouse.spark.redelivery import repeated
 from lakehouse.spark.since import Since, earlier, earlier_of_same_keys
 from lakehouse.spark.sql import literal
@@ -71,7 +72,7 @@ def follow_logs(
         epochs = with_late_starts(since.epochs, late, lanes, tops, before)
         if epochs != since.epochs:
             since = replace(since, epochs=epochs)
-            parsed = in_logs(parsed, epochs).localCheckpoint(eager=False)
+            parsed = once(in_logs(parsed, epochs))
     while True:
         envelopes = named(parsed)
         lanes = in_lanes(envelopes, source, since)
@@ -85,7 +86,7 @@ def follow_logs(
         if epoch is None:
             return Followed(envelopes, since, _findings(fallen))
         since = replace(since, epochs=(*since.epochs, epoch))
-        parsed = in_logs(parsed, since.epochs).localCheckpoint(eager=False)
+        parsed = once(in_logs(parsed, since.epochs))
 
 
 def _fallen(
@@ -104,7 +105,7 @@ def _fallen(
     events = envelopes.join(falls.select(*_PLACE), _PLACE, "left_semi")
     older = earlier_of_same_keys(spark, source, since, events, places)
     known = repeated(events, older.unionByName(envelopes), CONNECTORS[source.connector])
-    fallen = falls.join(known, _PLACE, "left_anti").localCheckpoint(eager=False)
+    fallen = once(falls.join(known, _PLACE, "left_anti"))
     return None if fallen.isEmpty() else fallen
 
 

@@ -19,6 +19,7 @@ from lakehouse.plan.progress import messages_between
 from lakehouse.spark.envelopes import parse, read_slice
 from lakehouse.spark.incarnations import with_incarnations
 from lakehouse.spark.new_logs import Followed, follow_logs
+from lakehouse.spark.once import once
 from lakehouse.spark.session import tune
 from lakehouse.spark.since import Since
 
@@ -52,7 +53,7 @@ def read_slice_parsed(
     messages = read_slice(spark, source, since.progress, end)
     connector = CONNECTORS[source.connector]
     envelopes = parse(messages, source, connector, sorted(end.topics), since.epochs)
-    return messages, envelopes.localCheckpoint(eager=False)
+    return messages, once(envelopes)
 
 
 class LastParsed:

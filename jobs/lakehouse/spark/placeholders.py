@@ -14,6 +14,7 @@ from pyspark.sql import Column, DataFrame, Window
 from lakehouse.envelope import CREATE, DELETE
 from lakehouse.names import quote_ident
 from lakehouse.spark.collapse import NEW
+from lakehouse.spark.once import once
 
 _PLACE = ("topic", "partition", "offset")
 
@@ -28,13 +29,13 @@ def resolve(judged: DataFrame, columns: list[str]) -> DataFrame:
     lacking = _lacking(judged, columns)
     if not lacking:
         return judged
-    filled = _from_same_key(judged, lacking).localCheckpoint(eager=True)
+    filled = once(_from_same_key(judged, lacking), eager=True)
     waiting = _pairs(filled).count()
     while waiting:
         # Each round follows one key change further back, until a round finds nothing.
         before = waiting
         older = _from_same_key(_from_old_key(filled, lacking), lacking)
-        filled = older.localCheckpoint(eager=True)
+        filled = once(older, eager=True)
         waiting = _pairs(filled).count()
         if waiting >= before:
             break

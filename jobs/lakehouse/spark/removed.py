@@ -18,6 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from lakehouse.names import quote_ident
 from lakehouse.plan.tables import MAIN, STATE_ENDING
 from lakehouse.spark import silver, tables
+from lakehouse.spark.once import once
 from lakehouse.spark.removing import CAUSE, Branch, key_of
 from lakehouse.spark.sql import literal
 
@@ -87,8 +88,8 @@ def keep_out(
     Returns:
         How many live rows the branch has then; None where nothing was taken out.
     """
-    marks = removed.marks().localCheckpoint()
-    marked = removed.marked().localCheckpoint() if soft else None
+    marks = once(removed.marks(), eager=True)
+    marked = once(removed.marked(), eager=True) if soft else None
     has_marks, has_marked = not marks.isEmpty(), marked is not None and not marked.isEmpty()
     if not (has_marks or has_marked):
         return None

@@ -20,6 +20,7 @@ from lakehouse.plan.reconciling.repair import Removal
 from lakehouse.plan.tables import STATE_ENDING
 from lakehouse.spark import branches, silver, tables
 from lakehouse.spark.epochs import epoch_of
+from lakehouse.spark.once import once
 from lakehouse.spark.reconciling import PLACE, compared_columns, row_values
 from lakehouse.spark.rows import values_text
 from lakehouse.spark.sql import literal
@@ -125,7 +126,7 @@ def remove_rows(work: Removing, *, soft: bool) -> tuple[int, int]:
         How many keys went, and how many live rows there are then; 0 keys leave no branch.
     """
     spark, state = work.spark, work.silver + STATE_ENDING
-    marks = _marks(work).localCheckpoint()
+    marks = once(_marks(work), eager=True)
     keys = marks.count()
     if not keys:
         return 0, 0

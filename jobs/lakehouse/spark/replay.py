@@ -20,6 +20,7 @@ from lakehouse.plan.tables import Place, TopicPartition
 from lakehouse.spark.batch import Batch, whole_batch
 from lakehouse.spark.envelopes import parse
 from lakehouse.spark.incarnations import with_incarnations
+from lakehouse.spark.once import once
 from lakehouse.spark.profile import profile
 from lakehouse.spark.redelivery import mark, place, suspect
 from lakehouse.spark.session import tune
@@ -50,9 +51,8 @@ def open_replay(
     landed = since.progress.offsets
     messages = spark.table(full_name(bronze_table(source.name))).where(at_places(taken, landed))
     topics = sorted({topic for topic, _, _ in taken})
-    parsed = with_incarnations(
-        parse(messages, source, connector, topics, since.epochs), connector, since.incarnations
-    ).localCheckpoint(eager=False)
+    parsed = parse(messages, source, connector, topics, since.epochs)
+    parsed = once(with_incarnations(parsed, connector, since.incarnations))
     placed = _placed(spark, source, connector, parsed, since)
     groups = profile(placed, since.position)
     return whole_batch(source, since, landed, (messages, placed, groups), len(taken))
@@ -106,7 +106,7 @@ def _placed(
         needed = whole.select(*_COORDINATES, "log", "position", "running", "unplaced", "high")
         found = place(needed, Progress(), connector).select(*_COORDINATES, "position")
         parsed = parsed.drop("position").join(found, list(_COORDINATES), "left")
-        parsed = parsed.localCheckpoint(eager=False)
+        parsed = once(parsed)
     suspects = parsed.where(suspect(since.position))
     history = earlier_of_same_keys(spark, source, since, suspects, places)
-    return mark(parsed, history, connector, since.position).localCheckpoint(eager=False)
+    return once(mark(parsed, history, connector, since.position))

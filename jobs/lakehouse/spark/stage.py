@@ -19,6 +19,7 @@ from lakehouse.spark import collapse, events, metadata, placeholders, silver, ta
 from lakehouse.spark.history import prepare as prepare_history
 from lakehouse.spark.history import stage_history
 from lakehouse.spark.holds import Holds, hold_keys
+from lakehouse.spark.once import once
 from lakehouse.spark.properties import remember_soft
 from lakehouse.spark.session import tune
 from lakehouse.spark.soft import keep_deleted
@@ -99,7 +100,7 @@ def stage_table(work: Work, envelopes: DataFrame) -> Staged:
     swept = sweep(work, _rows(work, envelopes))
     # A large value may come from a row of another key, which is then looked for in all rows.
     rows = swept.rows if plan.placeholders else only_touched(work, swept.rows)
-    judged = _judged(work, rows, barrier, has_state=has_state).localCheckpoint(eager=False)
+    judged = once(_judged(work, rows, barrier, has_state=has_state))
     return replace(_stage(work, judged, truncates, before), swept=swept.finding)
 
 
@@ -109,11 +110,11 @@ def _stage(work: Work, judged: DataFrame, truncates: Sequence[Truncate], before:
     holds = _holds(work, judged, truncates)
     resolved = _resolved(holds.events, plan)
     resolved = only_touched(work, resolved) if plan.placeholders else resolved
-    folded = _folded(resolved, plan, truncates).localCheckpoint(eager=False)
+    folded = once(_folded(resolved, plan, truncates))
     numbers = tally.numbers(folded, plan)
     if numbers["shifted"]:
-        resolved = collapse.unshifted(resolved, folded).localCheckpoint(eager=False)
-        folded = _folded(resolved, plan, truncates).localCheckpoint(eager=False)
+        resolved = once(collapse.unshifted(resolved, folded))
+        folded = once(_folded(resolved, plan, truncates))
         numbers = tally.numbers(folded, plan)
     is_history_changed = plan.history and stage_history(work, resolved, truncates)
     is_row_changed = numbers["keys"] or truncate or (plan.schema.add and before)

@@ -18,6 +18,7 @@ from lakehouse.plan.sweeps import Generation, Marker
 from lakehouse.plan.tables import Beginning, TablePlan
 from lakehouse.spark import metadata, silver, tables
 from lakehouse.spark.generations import newest_ended
+from lakehouse.spark.once import once
 from lakehouse.spark.rows import key_text
 from lakehouse.spark.sql import literal
 from lakehouse.spark.writing import Work
@@ -51,17 +52,17 @@ def sweep(work: Work, rows: DataFrame) -> Swept:
     if work.plan.sweep.blind:
         return Swept(rows, f"a source snapshot read it again: {work.plan.sweep.blind}")
     # Each question below, and what comes after them, would decode the snapshot once more.
-    rows = rows.localCheckpoint(eager=False)
+    rows = once(rows)
     generation = newest_ended(rows)
     if generation is None:
         return Swept(rows)
     end, begun = generation.end, work.plan.sweep.begun
     start = generation.start or _alone(work, rows, generation)
     first = start.offset if start else 0
-    live = _live(work, rows, first).localCheckpoint(eager=False)
+    live = once(_live(work, rows, first))
     again = rows.where(f"offset BETWEEN {first} AND {end.offset}")
     older = live if start else live.where(_is_older(begun, end))
-    ghosts = older.join(again, "row_key", "left_anti").localCheckpoint(eager=False)
+    ghosts = once(older.join(again, "row_key", "left_anti"))
     count = ghosts.count()
     if not count:
         return Swept(rows)

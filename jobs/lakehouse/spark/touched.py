@@ -13,6 +13,7 @@ from lakehouse.plan.backfilling import Interval
 from lakehouse.plan.tables import TablePlan
 from lakehouse.spark.batch import Batch
 from lakehouse.spark.events import table_rows
+from lakehouse.spark.once import once
 from lakehouse.spark.writing import Work
 
 _PLACE = ("topic", "partition", "offset")
@@ -27,7 +28,7 @@ def is_inside(interval: Interval) -> str:
 def of_interval(batch: Batch, interval: Interval) -> DataFrame:
     """The envelopes of an interval's messages."""
     inside = batch.messages.where(is_inside(interval)).select(*_PLACE)
-    return batch.envelopes.join(inside, list(_PLACE), "left_semi").localCheckpoint(eager=False)
+    return once(batch.envelopes.join(inside, list(_PLACE), "left_semi"))
 
 
 def touched_keys(envelopes: DataFrame, plan: TablePlan, secret: bytes) -> DataFrame:

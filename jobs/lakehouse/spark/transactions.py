@@ -19,6 +19,7 @@ from lakehouse.envelope import READ
 from lakehouse.plan.offsets import LandedOffsets
 from lakehouse.spark.doubts import IS_EVENT, look_again
 from lakehouse.spark.marks import begun, bounds, expected_events, ingested, load_marks
+from lakehouse.spark.once import once
 from lakehouse.spark.positions import SEPARATOR
 from lakehouse.spark.sql import any_of, in_partition, literal
 from lakehouse.spark.transaction_states import CONDITIONS, judge_transactions, summarise
@@ -85,7 +86,7 @@ def cut_transactions(
         connector: Its position fields.
         around: What lies around the batch.
     """
-    marks = load_marks(envelopes).localCheckpoint(eager=False)
+    marks = once(load_marks(envelopes))
     unjudged = envelopes.where(f"NOT ({around.left_behind})")
     fresh = unjudged.where(f"{IS_EVENT} AND NOT redelivered")
     topics = ingested(marks, source)
@@ -97,19 +98,19 @@ def cut_transactions(
         tuple(topics),
         deadline,
     )
-    states = judge(_events(envelopes), None).localCheckpoint(eager=False)
+    states = once(judge(_events(envelopes), None))
     summary = summarise(states)
     if summary["short"]:
         doubts = look_again(envelopes, fresh, marks, around.earlier(), around.landed, topics)
         states = judge(_events(envelopes).unionByName(doubts.events), doubts)
-        states = states.localCheckpoint(eager=False)
+        states = once(states)
         summary = summarise(states)
     closed = partial(_closed_ends, unjudged, fresh, commit_fields=connector.commit_fields)
     ends, first, is_unmarked = closed(states, summary["first"])
     topic = source.kafka.transactions
     if is_unmarked and topic is not None:
         more = settled(fresh, states, around.earlier(), topic, deadline)
-        states = states.unionByName(more).localCheckpoint(eager=False)
+        states = once(states.unionByName(more))
         summary = summarise(states)
         ends, first, _ = closed(states, summary["first"])
     if first is not None and topic is not None:
@@ -159,7 +160,7 @@ def _closed_ends(
     placed = fresh.join(states.select("transaction", "order"), "transaction", "left")
     ends, split, is_unmarked = _ends(envelopes, placed, first, commit_fields)
     if split is not None:
-        placed = placed.selectExpr("*", _COPY).where("copy = 1").localCheckpoint(eager=False)
+        placed = once(placed.selectExpr("*", _COPY).where("copy = 1"))
         ends, split, _ = _ends(envelopes, placed, first, commit_fields)
     while split is not None:
         first = split

@@ -19,14 +19,12 @@ from lakehouse.plan.tables import TablePlan
 from lakehouse.quality.statements import as_renamed, incarnations
 from lakehouse.spark.batch import open_batch
 from lakehouse.spark.bronze import Bronze
-from lakehouse.spark.leases import Leases
 from lakehouse.spark.since import since_cut
 from lakehouse.spark.stage import Staged
 from lakehouse.steps.applying import Applying, held_keys, staged_cut
 from lakehouse.steps.backfill import backfill
 from lakehouse.steps.context import Json, StepContext, StepOutcome
 from lakehouse.steps.erasing import erase
-from lakehouse.steps.forwarding import roll_forward
 from lakehouse.steps.outcomes import outcomes
 from lakehouse.steps.planning import table_plans
 from lakehouse.steps.quarantine import quarantine
@@ -35,6 +33,7 @@ from lakehouse.steps.rebuild import rebuild
 from lakehouse.steps.removing import remove
 from lakehouse.steps.staging import highs, stage_all
 from lakehouse.steps.staleness import stale_columns
+from lakehouse.steps.turn import Turn, in_turn
 
 
 def run(context: StepContext) -> StepOutcome:
@@ -45,7 +44,7 @@ def run(context: StepContext) -> StepOutcome:
     erasure, the rows of some keys, and their messages in bronze.
 
     Raises:
-        Superseded: Another run holds the lease.
+        Superseded: Another run held the lease all the time.
     """
     if context.erasure is not None:
         return erase(context, context.erasure)
@@ -57,21 +56,20 @@ def run(context: StepContext) -> StepOutcome:
         return rebuild(context, context.rebuild)
     if context.backfill is not None:
         return backfill(context, context.backfill)
+    return in_turn(context, lambda turn: _landed(context, turn))
+
+
+def _landed(context: StepContext, turn: Turn) -> StepOutcome:
     connector = CONNECTORS[context.source.connector]
-    leases = Leases(context.ledger.catalog, context.source.name)
-    token = leases.take(context.run_id)
-    with leases.held(token, context.run_id, lone_step=context.lone_step) as check:
-        roll_forward(context, check)
-        cut = context.ledger.newest_cut(context.source.name)
-        landed = Bronze(context.source.name, context.ledger).landed(context.spark)
-        recorded = context.ledger.schema_versions(context.source.name)
-        lives = incarnations(recorded, connector.name)
-        since = since_cut(context.spark, context.source, cut, lives)
-        context = replace(context, source=as_renamed(context.source, recorded))
-        parsed = context.parsed.read(context.spark, context.source, since, landed)
-        batch = open_batch(context.spark, context.source, connector, parsed, context.until)
-        work = Applying(context, connector, token, check, cut, since, batch)
-        return _apply(work, *table_plans(work, recorded))
+    landed = Bronze(context.source.name, context.ledger).landed(context.spark)
+    recorded = context.ledger.schema_versions(context.source.name)
+    lives = incarnations(recorded, connector.name)
+    since = since_cut(context.spark, context.source, turn.cut, lives)
+    context = replace(context, source=as_renamed(context.source, recorded))
+    parsed = context.parsed.read(context.spark, context.source, since, landed)
+    batch = open_batch(context.spark, context.source, connector, parsed, context.until)
+    work = Applying(context, connector, turn.token, turn.check, turn.cut, since, batch)
+    return _apply(work, *table_plans(work, recorded))
 
 
 def _apply(work: Applying, plans: list[TablePlan], names: TableNames) -> StepOutcome:
@@ -82,7 +80,10 @@ def _apply(work: Applying, plans: list[TablePlan], names: TableNames) -> StepOut
     cut = staged_cut(work, plans, names, staged, highs(work), stale)
     detail = cast("Mapping[str, Json]", cut.to_detail())
     counts = cast("Mapping[str, Json]", to_json_counts(laws))
-    return StepOutcome(_sentence(work, plans, staged, laws), counts, detail, batch_id=work.cut_id)
+    sentence = _sentence(work, plans, staged, laws)
+    sentence += f"; another program wrote to {', '.join(cut.strayed)}" if cut.strayed else ""
+    code = 1 if cut.strayed else 0
+    return StepOutcome(sentence, counts, detail, batch_id=work.cut_id, exit_code=code)
 
 
 def _pending(work: Applying) -> dict[tuple[str, int], int]:

@@ -114,6 +114,7 @@ def staged_cut(
         progress: The progress with the batch, and its highest position.
         stale: Silver table → columns of older rows that may differ from the source.
     """
+    strayed = _foreign(work, plans)
     done = {plan.silver for plan in plans}
     behind = {name: left for name, left in excluded_of(work.cut).items() if name not in done}
     held = {plan.silver: _excluded(work, plan) for plan in plans if plan.hold}
@@ -132,7 +133,7 @@ def staged_cut(
         findings=(
             *work.batch.transactions.findings,
             *work.batch.findings,
-            *table_findings(plans, staged, held_keys(work, staged), _foreign(work, plans)),
+            *table_findings(plans, staged, held_keys(work, staged), strayed),
             *_needs_snapshot(work, stale),
         ),
         renames={
@@ -153,6 +154,7 @@ def staged_cut(
         topics=topic_metrics(work.batch.all_groups, work.batch.landed),
         marks=transaction_metrics(work.batch.transactions.counts, work.batch.all_groups),
         stale=stale,
+        strayed=strayed,
     )
 
 

@@ -12,7 +12,6 @@ from pyspark.sql import functions as F
 
 from lakehouse.config import Settings, SourceConfig, kafka_properties, select_topics
 from lakehouse.errors import ArchiveError, LakehouseError
-from lakehouse.logs import configure
 from lakehouse.plan.landing import plan_landing
 from lakehouse.plan.offsets import LandedOffsets, OffsetRange
 from lakehouse.spark.archive import within
@@ -22,7 +21,7 @@ from lakehouse.spark.bronze import Bronze
 from lakehouse.spark.kafka import read_messages, read_topics
 from lakehouse.spark.ledger import Ledger
 from lakehouse.spark.session import spark_session
-from lakehouse.steps.lifeline import die_with_launcher
+from lakehouse.steps.lifeline import begin_application
 
 ORIGINS = ("kafka", "bronze")
 
@@ -34,8 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--from", dest="origin", choices=ORIGINS, required=True)
     parser.add_argument("folder", type=Path)
     options = parser.parse_args(arguments)
-    configure()
-    die_with_launcher()
+    begin_application()
     settings = Settings.from_environment()
     source = SourceConfig.model_validate_json(options.config)
     try:

@@ -13,7 +13,6 @@ from dataclasses import asdict, replace
 from typing import cast
 
 from lakehouse.config import SourceConfig, TopicRole, topic_role
-from lakehouse.errors import StepFailed
 from lakehouse.names import parse_table, topic_of
 from lakehouse.plan.backfilling import (
     Backfill,
@@ -27,13 +26,12 @@ from lakehouse.plan.conservation import to_json_counts
 from lakehouse.plan.replay import replay_laws
 from lakehouse.spark.bronze import Bronze
 from lakehouse.spark.interval import contents
-from lakehouse.spark.leases import Leases
 from lakehouse.steps.context import Json, StepContext, StepOutcome
-from lakehouse.steps.forwarding import roll_forward
 from lakehouse.steps.narrowing import Narrowed, heal_all, healed, narrow, put_away
 from lakehouse.steps.quarantine import quarantine
 from lakehouse.steps.reapply import laws_before
-from lakehouse.steps.replacement import became, fates_of, replacing_cut, take
+from lakehouse.steps.replacement import became, fates_of, replacing_cut
+from lakehouse.steps.turn import Turn, in_turn, needed
 
 
 def backfill(context: StepContext, asked: Backfill) -> StepOutcome:
@@ -42,31 +40,23 @@ def backfill(context: StepContext, asked: Backfill) -> StepOutcome:
     Raises:
         StepFailed: Messages of the interval are gone, bronze cannot give its tables, or a table
             that was named cannot be made again.
-        Superseded: Other runs held the lease all the time.
+        Superseded: Another run held the lease all the time.
     """
     found = _contents(context, asked)
     refuse_lost(context.source.name, asked.interval, found)
     if not found.messages:
         sentence = nothing_there(asked.interval, found)
         return StepOutcome(sentence, detail=_detail(asked, {}), ends_run=True)
-    leases = Leases(context.ledger.catalog, context.source.name)
-    token = take(leases, context.run_id)
-    with leases.held(token, context.run_id, lone_step=context.lone_step) as check:
-        roll_forward(context, check)
-        cut = context.ledger.newest_cut(context.source.name)
-        if cut is None:
-            raise StepFailed(
-                f"Source {context.source.name!r}: no cut is published: expected the one of this "
-                f"run; do `lakehouse run --source {context.source.name}`, then the backfill again"
-            )
-        made = narrow(context, asked, cut, (token, check))
+
+    def work(turn: Turn) -> StepOutcome:
+        cut = needed(context.source.name, turn.cut)
+        made = narrow(context, asked, cut, (turn.token, turn.check))
         try:
-            outcome = _staged(context, asked, made)
+            return _staged(context, asked, made)
         finally:
             put_away(context, made)
-    if outcome.ends_run:
-        leases.give_back(token, context.run_id)
-    return outcome
+
+    return in_turn(context, work, between_steps=True)
 
 
 def _contents(context: StepContext, asked: Backfill) -> Contents:

@@ -13,14 +13,13 @@ from typing import TypeAlias
 
 from lakehouse.config import Settings, SourceConfig, mask_secret
 from lakehouse.errors import LakehouseError
-from lakehouse.logs import configure
 from lakehouse.plan.backfilling import Backfill, Interval
 from lakehouse.plan.rebuilding import Rebuild
 from lakehouse.plan.records import Step
 from lakehouse.spark.ledger import Ledger
 from lakehouse.spark.session import spark_session
 from lakehouse.steps.context import StepContext, StepOutcome
-from lakehouse.steps.lifeline import die_with_launcher
+from lakehouse.steps.lifeline import begin_application
 from lakehouse.steps.runner import execute
 
 AfterPublish: TypeAlias = Callable[[StepContext], Iterable[str]]
@@ -47,8 +46,7 @@ def main(
         The exit code: the worst step's, or landing's alone with `--land-decides`.
     """
     options = _parsed(steps, arguments)
-    configure()
-    die_with_launcher()
+    begin_application()
     try:
         context = _context(options, lone_step=len(steps) == 1)
     except LakehouseError as error:

@@ -9,8 +9,7 @@ already: what a killed erasure left, the same command finishes.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from typing import cast
 
 from lakehouse.config import mask_secret
@@ -28,15 +27,14 @@ from lakehouse.spark.bronze import Bronze
 from lakehouse.spark.erased_messages import Messages, erase_messages, find_messages, keys_frame
 from lakehouse.spark.erased_rows import Erasing, erase_rows, has_traces, live_rows
 from lakehouse.spark.healing import held_keys
-from lakehouse.spark.leases import Leases
+from lakehouse.spark.once import once
 from lakehouse.spark.silver import cdc_of, is_live
 from lakehouse.spark.tables import at_ref, full_name
 from lakehouse.steps.applying import Applying, commit_summary, staging_branch
 from lakehouse.steps.context import Json, StepContext, StepOutcome
-from lakehouse.steps.forwarding import roll_forward
 from lakehouse.steps.reapply import laws_before
 from lakehouse.steps.remaking import begin, fitting
-from lakehouse.steps.replacement import take
+from lakehouse.steps.turn import Turn, in_turn, needed
 
 _TRIES = 5
 Fence = tuple[int, Callable[[], None]]
@@ -48,28 +46,25 @@ def erase(context: StepContext, asked: Erasure) -> StepOutcome:
     Raises:
         StepFailed: The rows are live, or have messages that are not applied, or the table is not
             one whose rows have a key and can be made again.
-        Superseded: Other runs held the lease all the time.
+        Superseded: Another run held the lease all the time.
     """
-    with _leased(context) as (token, check):
-        roll_forward(context, check)
-        cut = context.ledger.newest_cut(context.source.name)
-        if cut is None:
-            raise StepFailed(
-                f"Source {context.source.name!r}: no cut is published: expected one; "
-                f"do `lakehouse run --source {context.source.name}` first"
-            )
-        opened, plan = _opened(context, asked, cut, (token, check))
-        work = _work(context, asked, plan, cut, (token, check))
-        found = _messages(opened, plan, work)
-        refuse(asked.table, live=live_rows(work), waiting=found.waiting)
-        if not (found.count or has_traces(work) or _is_unfinished(context)):
-            raise StepFailed(
-                f"Table {asked.table!r}: bronze and silver have nothing of these keys: expected "
-                "keys of rows that the source has deleted; nothing was changed"
-            )
-        if found.count:
-            _erase_messages(opened, plan, work, found)
-        staged = _staged(context, work, cut, token, erase_rows(work))
+    return in_turn(context, lambda turn: _erased(context, asked, turn), between_steps=True)
+
+
+def _erased(context: StepContext, asked: Erasure, turn: Turn) -> StepOutcome:
+    cut, fence = needed(context.source.name, turn.cut), (turn.token, turn.check)
+    opened, plan = _opened(context, asked, cut, fence)
+    work = _work(context, asked, plan, cut, fence)
+    found = _messages(opened, plan, work)
+    refuse(asked.table, live=live_rows(work), waiting=found.waiting)
+    if not (found.count or has_traces(work) or _is_unfinished(context)):
+        raise StepFailed(
+            f"Table {asked.table!r}: bronze and silver have nothing of these keys: expected "
+            "keys of rows that the source has deleted; nothing was changed"
+        )
+    if found.count:
+        _erase_messages(opened, plan, work, found)
+    staged = _staged(context, work, cut, turn.token, erase_rows(work))
     laws = to_json_counts(replay_laws(laws_before(context, cut), {}))
     return StepOutcome(
         _sentence(asked, found),
@@ -77,14 +72,6 @@ def erase(context: StepContext, asked: Erasure) -> StepOutcome:
         cast("Mapping[str, Json]", {**staged.to_detail(), "erased": _told(asked, found)}),
         batch_id=staged.cut_id,
     )
-
-
-@contextmanager
-def _leased(context: StepContext) -> Iterator[Fence]:
-    leases = Leases(context.ledger.catalog, context.source.name)
-    token = take(leases, context.run_id)
-    with leases.held(token, context.run_id, lone_step=context.lone_step) as check:
-        yield token, check
 
 
 def _opened(
@@ -114,7 +101,7 @@ def _work(
         context.ledger.catalog,
         plan.silver,
         plan.key,
-        keys.localCheckpoint(),
+        once(keys, eager=True),
         staging_branch(context, token),
         commit_summary(context, token, f"{token:08d}", cut.offsets),
         check,

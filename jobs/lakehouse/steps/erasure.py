@@ -10,14 +10,13 @@ from datetime import UTC, datetime
 
 from lakehouse.config import Settings, SourceConfig, mask_secret
 from lakehouse.errors import LakehouseError
-from lakehouse.logs import configure
 from lakehouse.plan.erasing import ERASURE, Erasure
 from lakehouse.plan.records import MAINTAIN, Step
 from lakehouse.spark.ledger import Ledger
 from lakehouse.spark.session import spark_session
 from lakehouse.steps.context import StepContext, StepOutcome
 from lakehouse.steps.forgetting import forget
-from lakehouse.steps.lifeline import die_with_launcher
+from lakehouse.steps.lifeline import begin_application
 from lakehouse.steps.runner import execute, run_recorded
 
 _STEPS: tuple[Step, ...] = ("apply", "validate", "publish")
@@ -36,9 +35,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--config", required=True, help="the source's configuration as JSON")
     parser.add_argument("--run-id", required=True, help="names the run")
     options = parser.parse_args(arguments)
-    configure()
     asked = Erasure.from_json(os.environ.pop(ERASURE))
-    die_with_launcher()
+    begin_application()
     settings = Settings.from_environment()
     source = SourceConfig.model_validate_json(options.config)
     try:

@@ -1,4 +1,6 @@
-"""A driver must not outlive whoever launched it, or it could still commit after a retry began.
+"""What every application begins with: its log lines, and its end.
+
+A driver must not outlive whoever launched it, or it could still commit after a retry began.
 
 spark-submit starts a JVM, which starts the Python driver. When the launcher of the JVM dies, both
 go on running and can commit (`reliability.md` §0.3). The driver therefore dies with the JVM
@@ -14,11 +16,19 @@ import threading
 import time
 from pathlib import Path
 
+from lakehouse.logs import configure
+
 _PR_SET_PDEATHSIG = 1
 _POLL_S = 1.0
 
 
-def die_with_launcher() -> None:
+def begin_application() -> None:
+    """Log without the variables of a traceback, and end with whoever launched this."""
+    configure()
+    _die_with_launcher()
+
+
+def _die_with_launcher() -> None:
     """Tie this process to its parent, and its parent to the grandparent. Linux only."""
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     jvm = os.getppid()

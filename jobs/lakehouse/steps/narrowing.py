@@ -26,6 +26,7 @@ from lakehouse.plan.records import CutRow
 from lakehouse.plan.tables import MAIN, TablePlan
 from lakehouse.spark import metadata, silver, tables
 from lakehouse.spark.healing import Healing, heal, held_keys
+from lakehouse.spark.once import once
 from lakehouse.spark.profile import profile
 from lakehouse.spark.session import tune
 from lakehouse.spark.touched import of_interval, touched_keys
@@ -110,7 +111,7 @@ def _views(work: Applying, events: DataFrame, plans: Iterable[TablePlan]) -> dic
     for number, plan in enumerate(plans):
         name = re.sub(r"[^a-z0-9]", "_", source.name)
         views[plan.silver] = f"touched_{work.token}_{number}_{name}"
-        keys = touched_keys(events, plan, mask_secret(source)).localCheckpoint()
+        keys = once(touched_keys(events, plan, mask_secret(source)), eager=True)
         keys.createOrReplaceGlobalTempView(views[plan.silver])
     return views
 

@@ -9,7 +9,7 @@ replay that was killed in between finds its events superseded.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import cast
@@ -33,38 +33,32 @@ from lakehouse.plan.replay import (
 )
 from lakehouse.plan.tables import Place, TablePlan, TopicPartition
 from lakehouse.quality.statements import as_renamed, incarnations
-from lakehouse.spark.leases import Leases
 from lakehouse.spark.replay import load_messages, open_replay
 from lakehouse.spark.since import since_cut
 from lakehouse.spark.stage import Staged
 from lakehouse.spark.tally import MAX_QUARANTINED
 from lakehouse.steps.applying import Applying, staged_cut
 from lakehouse.steps.context import Json, StepContext, StepOutcome
-from lakehouse.steps.forwarding import roll_forward
 from lakehouse.steps.planning import table_plans
 from lakehouse.steps.staging import highs, stage_all
+from lakehouse.steps.turn import Turn, in_turn
 
 
 def reapply(context: StepContext) -> StepOutcome:
     """Stage what can be applied by now.
 
     Raises:
-        Superseded: Another run holds the lease.
+        Superseded: Another run held the lease all the time.
         StepFailed: A run has to go first.
     """
-    leases = Leases(context.ledger.catalog, context.source.name)
-    token = leases.take(context.run_id)
-    with leases.held(token, context.run_id, lone_step=context.lone_step) as check:
-        roll_forward(context, check)
-        cut = context.ledger.newest_cut(context.source.name)
-        rows = open_messages(context, cut)
-        if cut is not None and rows:
-            outcome = _reapply(_opened(context, token, check, cut, rows), rows)
-        else:
-            outcome = StepOutcome(sentence({}, {}), ends_run=True)
-    if outcome.ends_run:
-        leases.give_back(token, context.run_id)
-    return outcome
+
+    def work(turn: Turn) -> StepOutcome:
+        rows = open_messages(context, turn.cut)
+        if turn.cut is None or not rows:
+            return StepOutcome(sentence({}, {}), ends_run=True)
+        return _reapply(_opened(context, turn, turn.cut, rows), rows)
+
+    return in_turn(context, work)
 
 
 def settle(context: StepContext, cut: CutRow) -> int:
@@ -93,11 +87,7 @@ def open_messages(context: StepContext, cut: CutRow | None) -> dict[Place, Quara
 
 
 def _opened(
-    context: StepContext,
-    token: int,
-    check: Callable[[], None],
-    cut: CutRow,
-    rows: Mapping[Place, QuarantineRow],
+    context: StepContext, turn: Turn, cut: CutRow, rows: Mapping[Place, QuarantineRow]
 ) -> Applying:
     connector = CONNECTORS[context.source.connector]
     recorded = context.ledger.schema_versions(context.source.name)
@@ -106,7 +96,7 @@ def _opened(
     since = since_cut(context.spark, context.source, cut, lives)
     since = replace(since, progress=Progress.from_json(cut.offsets))
     batch = open_replay(context.spark, context.source, connector, since, sorted(rows))
-    return Applying(context, connector, token, check, cut, since, batch)
+    return Applying(context, connector, turn.token, turn.check, cut, since, batch)
 
 
 def _reapply(work: Applying, rows: Mapping[Place, QuarantineRow]) -> StepOutcome:
@@ -137,7 +127,7 @@ def _reapply(work: Applying, rows: Mapping[Place, QuarantineRow]) -> StepOutcome
         cast("Mapping[str, Json]", to_json_counts(laws)),
         cast("Mapping[str, Json]", {**cut.to_detail(), "fates": listed}),
         batch_id=work.cut_id,
-        exit_code=1 if stays else 0,
+        exit_code=1 if stays or cut.strayed else 0,
         ends_run=all(became is Fate.OPEN for became in fates.values()),
     )
 

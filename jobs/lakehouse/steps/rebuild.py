@@ -12,25 +12,22 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from typing import cast
 
-from lakehouse.errors import StepFailed
 from lakehouse.plan.conservation import to_json_counts
 from lakehouse.plan.handover import StagedTable
 from lakehouse.plan.rebuilding import Difference, Rebuild, choose
-from lakehouse.plan.records import CutRow
 from lakehouse.plan.replay import replay_laws
 from lakehouse.plan.tables import MAIN
 from lakehouse.spark import metadata, tables
 from lakehouse.spark.comparing import compare_or_replace
-from lakehouse.spark.leases import Leases
 from lakehouse.spark.session import tune
 from lakehouse.steps.context import Json, StepContext, StepOutcome
-from lakehouse.steps.forwarding import roll_forward
 from lakehouse.steps.quarantine import quarantine
 from lakehouse.steps.reapply import laws_before
 from lakehouse.steps.rebuilding import build, catch_up, without_removed
 from lakehouse.steps.remaking import Built
-from lakehouse.steps.replacement import became, drop_branches, fates_of, replacing_cut, take
+from lakehouse.steps.replacement import became, drop_branches, fates_of, replacing_cut
 from lakehouse.steps.together import together
+from lakehouse.steps.turn import Turn, in_turn, needed
 from lakehouse.steps.undoing import reopen, take_back
 
 
@@ -39,31 +36,24 @@ def rebuild(context: StepContext, asked: Rebuild) -> StepOutcome:
 
     Raises:
         StepFailed: Bronze cannot give the tables, or they changed in a way that is not caught up.
-        Superseded: Other runs held the lease all the time.
+        Superseded: Another run held the lease all the time.
     """
     name = context.source.name
-    cut = context.ledger.newest_cut(name)
-    if cut is None:
-        raise StepFailed(
-            f"Source {name!r}: no cut is published: expected one to build tables to; "
-            f"do `lakehouse run --source {name}` first"
-        )
+    cut = needed(name, context.ledger.newest_cut(name))
     choice = choose(cut, asked, context.source.connector)
-    leases, taken = Leases(context.ledger.catalog, name), 0
     try:
         made = take_back(context, choice) if asked.undo else build(context, asked, cut, choice)
-        taken = take(leases, context.run_id)
-        with leases.held(taken, context.run_id, lone_step=context.lone_step) as check:
-            roll_forward(context, check)
-            outcome = _staged(context, made, taken, check)
+
+        def work(turn: Turn) -> StepOutcome:
+            outcome = _staged(context, made, turn.token, turn.check)
             if asked.undo and not outcome.ends_run:
                 reopen(context, made.cut)
+            return outcome
+
+        return in_turn(context, work, between_steps=True)
     except Exception:
         drop_branches(context, choice.tables)
         raise
-    if outcome.ends_run:
-        leases.give_back(taken, context.run_id)
-    return outcome
 
 
 def _staged(
@@ -86,7 +76,10 @@ def _staged(
         "left": dict(built.left),
     }
     exit_code = 1 if built.left else 0
-    sentence = _sentence(built, newest, differing, told)
+    is_undone = context.rebuild is not None and context.rebuild.undo
+    did = "put back as before their rebuild" if is_undone else "built again"
+    what = f"{len(built.tables)} tables {did} up to cut {newest.cut_id}"
+    sentence = f"{what}: {_told(built, differing, told)}"
     if not differing:
         return StepOutcome(sentence, detail=detail, exit_code=exit_code, ends_run=True)
     for part in built.parts:
@@ -121,12 +114,9 @@ def _compared(context: StepContext, built: Built) -> dict[str, tuple[int | None,
     return {name: each for (_, name), each in zip(pairs, together(one, pairs), strict=True)}
 
 
-def _sentence(
-    built: Built, newest: CutRow, differing: Mapping[str, StagedTable], told: list[Difference]
-) -> str:
-    what = f"{len(built.tables)} tables built again up to cut {newest.cut_id}"
+def _told(built: Built, differing: Mapping[str, StagedTable], told: list[Difference]) -> str:
     equal = len(built.tables) - len(differing)
     parts = [f"{len(differing)} differ, {equal} are equal and stay as they are"]
     parts += [each.sentence for each in told if each.count]
     parts += [f"{name} stays as it is: {reason}" for name, reason in sorted(built.left.items())]
-    return f"{what}: {'; '.join(parts)}"
+    return "; ".join(parts)

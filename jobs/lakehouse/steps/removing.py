@@ -7,7 +7,7 @@ rows that it changed stay: only what is still as it was judged goes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import cast
 
@@ -21,43 +21,28 @@ from lakehouse.plan.replay import replay_laws
 from lakehouse.plan.same_offsets import cut_upon
 from lakehouse.plan.tables import HISTORY_ENDING, STATE_ENDING
 from lakehouse.spark import metadata
-from lakehouse.spark.leases import Leases
 from lakehouse.spark.properties import properties_of, remember_soft
 from lakehouse.spark.removing import Removing, remove_rows
 from lakehouse.spark.silver import cdc_of
 from lakehouse.spark.tables import full_name
 from lakehouse.steps.applying import commit_summary, staging_branch
 from lakehouse.steps.context import Json, StepContext, StepOutcome
-from lakehouse.steps.forwarding import roll_forward
 from lakehouse.steps.reapply import laws_before
+from lakehouse.steps.turn import Turn, in_turn, needed
 
 
 def remove(context: StepContext) -> StepOutcome:
     """Stage the removals of a run.
 
     Raises:
-        Superseded: Another run holds the lease.
+        Superseded: Another run held the lease all the time.
         StepFailed: A table cannot lose rows so.
     """
-    leases = Leases(context.ledger.catalog, context.source.name)
-    token = leases.take(context.run_id)
-    with leases.held(token, context.run_id, lone_step=context.lone_step) as check:
-        roll_forward(context, check)
-        cut = context.ledger.newest_cut(context.source.name)
-        if cut is None:
-            raise StepFailed(
-                f"Source {context.source.name!r}: no cut is published: expected the one that was "
-                "compared"
-            )
-        outcome = _staged(context, cut, token, check)
-    if outcome.ends_run:
-        leases.give_back(token, context.run_id)
-    return outcome
+    return in_turn(context, lambda turn: _staged(context, turn))
 
 
-def _staged(
-    context: StepContext, cut: CutRow, token: int, check: Callable[[], None]
-) -> StepOutcome:
+def _staged(context: StepContext, turn: Turn) -> StepOutcome:
+    cut, token, check = needed(context.source.name, turn.cut), turn.token, turn.check
     branch = staging_branch(context, token)
     summary = commit_summary(context, token, f"{token:08d}", cut.offsets)
     tables = []

@@ -1,17 +1,15 @@
 """What a rebuild and a backfill share: tables made again take the place of the running ones.
 
 In: what was made and how it differs. Out: the staged cut, what becomes of messages that stood in
-quarantine, the lease under which both are said.
+quarantine.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import cast
 
-from lakehouse.errors import Superseded
 from lakehouse.plan.handover import StagedCut, StagedTable
 from lakehouse.plan.rebuilding import Difference
 from lakehouse.plan.records import CutRow
@@ -19,30 +17,10 @@ from lakehouse.plan.replay import Fate, fate
 from lakehouse.plan.same_offsets import cut_upon
 from lakehouse.plan.tables import ENDINGS, Place
 from lakehouse.spark import branches, metadata
-from lakehouse.spark.leases import Leases
 from lakehouse.spark.replay import at_places, load_messages
 from lakehouse.steps.context import Json, StepContext
 from lakehouse.steps.reapply import judgement, open_messages
 from lakehouse.steps.remaking import Built, Part, branch_of
-
-# Runs of a source are short: the lease is free soon.
-_PATIENCE_S, _POLL_S = 900, 2
-
-
-def take(leases: Leases, run_id: str) -> int:
-    """The lease, once no other run has it.
-
-    Raises:
-        Superseded: Other runs had it all the time.
-    """
-    until = time.monotonic() + _PATIENCE_S
-    while True:
-        try:
-            return leases.take(run_id)
-        except Superseded:
-            if time.monotonic() > until:
-                raise
-            time.sleep(_POLL_S)
 
 
 def replacing_cut(

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
+from infra.airflow_api import AirflowApi
 from infra.state import AirflowAddress
 
 _POLL_S = 0.5
@@ -24,6 +25,18 @@ def call(url: str, *, body: dict | None = None, token: str | None = None) -> dic
     data = None if body is None else json.dumps(body).encode()
     with urllib.request.urlopen(urllib.request.Request(url, data, headers), timeout=30) as answer:
         return json.loads(answer.read())
+
+
+def send(api: AirflowApi, method: str, path: str, body: dict[str, object] | None = None) -> None:
+    """Make something, change it or take it away."""
+    request = urllib.request.Request(
+        f"{api.url}/api/v2/{path}",
+        None if body is None else json.dumps(body).encode(),
+        {"Content-Type": "application/json", "Authorization": f"Bearer {api.token}"},
+        method=method,
+    )
+    with urllib.request.urlopen(request, timeout=30) as answer:
+        answer.read()
 
 
 def status(url: str, **more: Any) -> int:

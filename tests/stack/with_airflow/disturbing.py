@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import time
-import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +15,7 @@ from infra.stack import up
 from lakehouse.config import Settings
 from lakehouse.spark.ledger import Ledger
 from tests.stack.conftest import Stack
-from tests.stack.with_airflow.asking import until
+from tests.stack.with_airflow.asking import send, until
 from tests.support.commands import ended_command
 
 NAME = "shop"
@@ -39,17 +37,6 @@ class AtWork:
     api: AirflowApi
     settings: Settings
     run: DagRun
-
-    def send(self, method: str, path: str, body: dict[str, object]) -> None:
-        """Ask Airflow for something about the Dag."""
-        request = urllib.request.Request(
-            f"{self.api.url}/api/v2/{path}",
-            json.dumps(body).encode(),
-            {"Content-Type": "application/json", "Authorization": f"Bearer {self.api.token}"},
-            method=method,
-        )
-        with urllib.request.urlopen(request, timeout=30) as answer:
-            answer.read()
 
 
 def begin(stack: Stack, api: AirflowApi, settings: Settings, run_id: str) -> AtWork:
@@ -127,19 +114,19 @@ def clear(at_work: AtWork) -> None:
     """A person clears the task that is at work: it begins once more."""
     body = {"dry_run": False, "dag_run_id": at_work.run.run_id, "task_ids": [TASK]}
     more = {"only_failed": False, "include_downstream": True}
-    at_work.send("POST", f"dags/{DAG}/clearTaskInstances", {**body, **more})
+    send(at_work.api, "POST", f"dags/{DAG}/clearTaskInstances", {**body, **more})
 
 
 def mark_failed(at_work: AtWork) -> None:
     """A person marks the task that is at work as failed."""
     path = f"dags/{DAG}/dagRuns/{at_work.run.run_id}/taskInstances/{TASK}"
-    at_work.send("PATCH", path, {"new_state": "failed"})
+    send(at_work.api, "PATCH", path, {"new_state": "failed"})
 
 
 def mark_succeeded(at_work: AtWork) -> None:
     """A person marks the run that is at work as succeeded."""
     path = f"dags/{DAG}/dagRuns/{at_work.run.run_id}"
-    at_work.send("PATCH", path, {"state": "success"})
+    send(at_work.api, "PATCH", path, {"state": "success"})
 
 
 def rival(at_work: AtWork) -> None:

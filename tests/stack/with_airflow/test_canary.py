@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import secrets
-import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -21,7 +20,7 @@ from infra.ports import LOOPBACK
 from infra.sources import Database, Engine
 from infra.stopping import AIRFLOW_DATABASE
 from tests.stack.conftest import Stack
-from tests.stack.with_airflow.asking import call, until
+from tests.stack.with_airflow.asking import call, send, until
 from tests.stack.with_airflow.conftest import Ingested
 from tests.stack.with_airflow.scheduled import NEVER, Schedule
 from tests.support.arguments import watched_arguments
@@ -88,18 +87,6 @@ def broker_of(address: str, password: str) -> dict[str, object]:
     if address.endswith(":1"):
         extra |= {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN"}
     return {"connection_id": "kafka_canary", "conn_type": "kafka", "extra": json.dumps(extra)}
-
-
-def send(api: AirflowApi, method: str, path: str, body: dict[str, object] | None = None) -> None:
-    """Make something, change it or take it away."""
-    request = urllib.request.Request(
-        f"{api.url}/api/v2/{path}",
-        None if body is None else json.dumps(body).encode(),
-        {"Content-Type": "application/json", "Authorization": f"Bearer {api.token}"},
-        method=method,
-    )
-    with urllib.request.urlopen(request, timeout=30) as answer:
-        answer.read()
 
 
 def failed_tasks(api: AirflowApi, dag: str) -> list[str]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from lakehouse.config import SourceConfig
 from lakehouse.plan.doctor.findings import Finding, Level, Promise
 from lakehouse.plan.doctor.settings import RULES, SNAPSHOT_MODES, WITH_TRUNCATE, Rule
+from lakehouse.plan.doctor.signal_tables import judge_signal_tables
 
 Config = Mapping[str, str]
 _JSON = "org.apache.kafka.connect.json.JsonConverter"
@@ -40,6 +41,7 @@ def judge_connector(name: str, config: Config, source: SourceConfig) -> tuple[Fi
         _transforms,
         _filters,
         _transactions,
+        judge_signal_tables,
     )
     found = [finding for finding in rules if finding is not None]
     for judgement in judgements:

@@ -45,6 +45,8 @@ class TableFacts:
         broken: The newest snapshots of `main` whose own files are missing, newest first.
         whole: The snapshot before those; None where there is none.
         ahead: The newest cut's snapshot, where `main` is of a cut before it; else None.
+        strayed: The newest cut's snapshot, where another program wrote rows to `main` behind it;
+            else None.
         title: Of a silver table, its source table as the TOML file names it.
     """
 
@@ -57,6 +59,7 @@ class TableFacts:
     broken: tuple[int, ...] = ()
     whole: int | None = None
     ahead: int | None = None
+    strayed: int | None = None
     title: str = ""
 
 
@@ -64,7 +67,7 @@ def repair_of(facts: TableFacts) -> Repair | None:
     """What mends the table; None where nothing is broken."""
     if facts.error:
         return Repair.POINT_BACK if facts.previous else Repair.NONE
-    if not facts.missing and facts.ahead is None:
+    if not facts.missing and facts.ahead is None and facts.strayed is None:
         return None
     if facts.role is Role.SILVER:
         return Repair.REBUILD if facts.title else Repair.NONE
@@ -85,6 +88,8 @@ def _finding(facts: TableFacts, repair: Repair, source: str) -> Finding:
         what, value = f"metadata {facts.location}", facts.error
     elif facts.ahead is not None:
         what, value = "main", f"behind snapshot {facts.ahead} of the newest cut"
+    elif facts.strayed is not None:
+        what, value = "main", f"another program's rows upon snapshot {facts.strayed} of the cut"
     else:
         what, value = "a file of main", _named(facts.missing)
     return Finding(
@@ -94,11 +99,17 @@ def _finding(facts: TableFacts, repair: Repair, source: str) -> Finding:
         value,
         "every file as it was written, and the newest cut",
         Promise.NO_LOSS if facts.role is Role.BRONZE else Promise.EQUALS,
-        "The next run would build on less than is published."
-        if facts.ahead is not None
-        else "Runs, and who reads it, fail.",
+        _consequence(facts),
         _next_step(facts, repair, source),
     )
+
+
+def _consequence(facts: TableFacts) -> str:
+    if facts.ahead is not None:
+        return "The next run would build on less than is published."
+    if facts.strayed is not None:
+        return "Who reads it sees rows that the source does not have, or misses some that it has."
+    return "Runs, and who reads it, fail."
 
 
 def _named(files: tuple[str, ...]) -> str:

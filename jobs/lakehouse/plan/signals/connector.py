@@ -127,7 +127,7 @@ def signal_facts(
         name=name,
         version=(int(found[1]), int(found[2])),
         config=config,
-        tables=_signal_tables(config) if "source" in channels else (),
+        tables=signal_tables(config) if "source" in channels else (),
         signal_topic=config.get("signal.kafka.topic", default_topic)
         if "kafka" in channels
         else None,
@@ -136,7 +136,8 @@ def signal_facts(
     )
 
 
-def _signal_tables(config: Mapping[str, str]) -> tuple[tuple[str, ...], ...]:
+def signal_tables(config: Mapping[str, str]) -> tuple[tuple[str, ...], ...]:
+    """The parts of the name of each signal table that a connector is told of."""
     names = _list(config.get("signal.data.collection", ""))
     return tuple(parts for name in names if (parts := split_identifier(name)))
 

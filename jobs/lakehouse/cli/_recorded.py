@@ -1,0 +1,37 @@
+"""What commands read of the control tables before Spark starts, which takes its time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from lakehouse.config import Settings, SourceConfig
+from lakehouse.errors import StepFailed
+from lakehouse.plan.rebuilding import candidates
+from lakehouse.spark.ledger import Ledger
+
+
+def open_ledger(settings: Settings, source: str) -> Ledger:
+    """The control tables, for a command that needs what runs have left.
+
+    Raises:
+        StepFailed: There is no catalog yet.
+    """
+    file = Path(settings.catalog_uri.removeprefix("sqlite:///"))
+    if settings.catalog_uri.startswith("sqlite:///") and not file.is_file():
+        raise StepFailed(
+            f"Source {source!r}: no catalog at {file}: expected one that a run has made; do "
+            f"`lakehouse run --source {source}`, or set LAKEHOUSE_HOME to where it ran"
+        )
+    return Ledger(settings)
+
+
+def refuse_unknown(settings: Settings, source: SourceConfig, tables: Sequence[str]) -> None:
+    """Refuse a table, as in the TOML file, that the newest cut does not have.
+
+    Raises:
+        StepFailed: There is one, or no catalog yet.
+    """
+    cut = open_ledger(settings, source.name).newest_cut(source.name) if tables else None
+    if cut is not None:
+        candidates(cut, tables, source.connector)

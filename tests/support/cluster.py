@@ -1,0 +1,152 @@
+"""A Spark standalone cluster of real processes: a master and workers, each with one executor."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyspark
+
+from infra.setup.classes import class_path
+from infra.spark import spark_environment
+
+_HOST, _DEADLINE_S = "127.0.0.1", 60
+_CLASSES = "org.apache.spark.deploy"
+_EXECUTOR_MB = 600
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A cluster that runs.
+
+    Attributes:
+        folder: Its logs, its work, and `conf` for those who submit to it.
+        workers: Their processes.
+    """
+
+    folder: Path
+    workers: tuple[subprocess.Popen[bytes], ...]
+
+    def variables(self, home: Path) -> dict[str, str]:
+        """The environment of an application of the cluster."""
+        return spark_environment(home) | {"SPARK_CONF_DIR": str(self.folder / "conf")}
+
+    def executors(self) -> list[int]:
+        """The executors that live."""
+        workers = {worker.pid for worker in self.workers}
+        return [pid for pid in _processes() if _parent(pid) in workers and _is_executor(pid)]
+
+    def kill_executor(self) -> None:
+        """SIGKILL of one executor, once there is one for each worker."""
+        until = time.monotonic() + _DEADLINE_S
+        while len(found := self.executors()) < len(self.workers):
+            assert time.monotonic() < until, f"executors {found}: expected {len(self.workers)}"
+            time.sleep(0.1)
+        os.kill(found[0], signal.SIGKILL)
+
+
+@contextmanager
+def cluster(folder: Path, home: Path, workers: int = 2) -> Iterator[Cluster]:
+    """Start a cluster; it ends with the block."""
+    (folder / "conf").mkdir(parents=True)
+    port = _free_port()
+    url = f"spark://{_HOST}:{port}"
+    environment = os.environ | spark_environment(home)
+    environment |= {
+        "SPARK_LOCAL_IP": _HOST,
+        "SPARK_DAEMON_MEMORY": "256m",
+        # Else the master gives an application up whose executors die a few times.
+        "SPARK_MASTER_OPTS": "-Dspark.deploy.maxExecutorRetries=-1",
+    }
+    begun = Path(environment["SPARK_CONF_DIR"]) / "spark-defaults.conf"
+    defaults = dict(line.split(" ", 1) for line in begun.read_text().splitlines())
+    defaults |= _defaults(url, home)
+    text = "".join(f"{name} {value}\n" for name, value in defaults.items())
+    (folder / "conf" / "spark-defaults.conf").write_text(text, encoding="utf-8")
+    with ExitStack() as stack:
+
+        def start(name: str, *arguments: str) -> subprocess.Popen[bytes]:
+            return stack.enter_context(_daemon(folder / f"{name}.log", environment, arguments))
+
+        named = ("--host", _HOST, "--port", str(port), "--webui-port", "0")
+        start("master", f"{_CLASSES}.master.Master", *named)
+        of_worker = ("--host", _HOST, "--cores", "1", "--memory", f"{_EXECUTOR_MB}m")
+        of_worker += ("--webui-port", "0", "--work-dir", str(folder / "work"), url)
+        begun_workers = [
+            start(f"worker{number}", f"{_CLASSES}.worker.Worker", *of_worker)
+            for number in range(workers)
+        ]
+        for number in range(workers):
+            _await(folder / f"worker{number}.log", "Successfully registered with master")
+        yield Cluster(folder, tuple(begun_workers))
+
+
+def _defaults(url: str, home: Path) -> dict[str, str]:
+    jars = class_path(Path(pyspark.__file__).parents[1])
+    return {
+        "spark.master": url,
+        "spark.executor.memory": f"{_EXECUTOR_MB}m",
+        "spark.executor.cores": "1",
+        "spark.executor.extraClassPath": os.pathsep.join(map(str, jars)),
+        "spark.executor.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+        # The executors need the code as well.
+        "spark.executorEnv.PYTHONPATH": str(Path(__file__).resolve().parents[2] / "jobs"),
+        "spark.speculation": "true",
+        "spark.local.dir": str(home / "spark" / "tmp"),
+    }
+
+
+@contextmanager
+def _daemon(
+    log: Path, environment: dict[str, str], arguments: tuple[str, ...]
+) -> Iterator[subprocess.Popen[bytes]]:
+    command = [str(Path(pyspark.__file__).parent / "bin" / "spark-class"), *arguments]
+    with log.open("wb") as written:
+        process = subprocess.Popen(
+            command, env=environment, stdout=written, stderr=written, start_new_session=True
+        )
+    try:
+        yield process
+    finally:
+        # A worker's executors are of its session.
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def _await(log: Path, sentence: str) -> None:
+    until = time.monotonic() + _DEADLINE_S
+    while sentence not in log.read_text(encoding="utf-8", errors="replace"):
+        assert time.monotonic() < until, f"{log}: expected {sentence!r}"
+        time.sleep(0.2)
+
+
+def _free_port() -> int:
+    with socket.socket() as opened:
+        opened.bind((_HOST, 0))
+        return int(opened.getsockname()[1])
+
+
+def _processes() -> list[int]:
+    return [int(folder.name) for folder in Path("/proc").iterdir() if folder.name.isdigit()]
+
+
+def _is_executor(pid: int) -> bool:
+    try:
+        return b"CoarseGrainedExecutorBackend" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return False
+
+
+def _parent(pid: int) -> int:
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return 0
+    return int(stat.rpartition(")")[2].split()[1])
