@@ -90,7 +90,7 @@ def test_silver_equals_the_source_under_the_key_that_it_got_while_nobody_wrote(
         .endswith("its key is code as before")
     )
     connector.restart(60)
-    compared = Compared(product, database)
+    compared = Compared(product, database, database)
     assert states(compared.run()) == {"equal"}
 
     for statement in AFTER:

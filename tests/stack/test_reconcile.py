@@ -6,7 +6,6 @@ With a writer that changes rows of the same tables meanwhile; `make soak` does i
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from random import Random
 
 import pytest
@@ -34,12 +33,9 @@ CHANGE = {
 
 @pytest.fixture(params=list(TABLES) if EVERY_CASE else ["inventory"])
 def compared(request, spark, settings: Settings, stack: Stack, monkeypatch) -> Compared:
-    name, database = request.param, stack.database(request.param)
     monkeypatch.setenv("LAKEHOUSE_KAFKA", json.dumps({"bootstrap.servers": stack.state.kafka}))
     monkeypatch.setenv("LAKEHOUSE_CONNECT", str(stack.state.connect))
-    monkeypatch.setenv("LAKEHOUSE_DATABASE", json.dumps(asdict(database)))
-    stack.barrier(name)
-    return opened(spark, settings, stack.source(name), database)
+    return opened(spark, settings, stack, request.param, monkeypatch)
 
 
 @pytest.mark.timeout(1200)

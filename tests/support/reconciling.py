@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from random import Random
 
+import pytest
 from pyspark.sql import SparkSession
 
 from infra.clients import connection
 from infra.sources import Database
-from lakehouse.config import Settings, SourceConfig
+from lakehouse.config import Settings
 from lakehouse.config.sections import ReconcileConfig
+from lakehouse.inspection.addresses import database_of, signals_of
 from lakehouse.names import silver_namespace
 from lakehouse.plan.reconciling.outcome import Outcome
 from lakehouse.plan.submission import RECONCILE_RUN
@@ -26,6 +29,7 @@ from lakehouse.reconciling.repairing import repair
 from lakehouse.reconciling.rounds import Patience
 from lakehouse.steps.context import StepContext
 from tests.soak.product import Product
+from tests.stack.conftest import Stack
 from tests.support.corruption import Target, corrupt
 from tests.support.narrowed import narrowed
 
@@ -89,10 +93,16 @@ COUNTER = iter(range(1, 1_000_000))
 
 @dataclass(frozen=True)
 class Compared:
-    """A source, and how it is compared."""
+    """A source, and how it is compared.
+
+    Attributes:
+        database: The login that changes rows, as an application has one.
+        reader: The login that reads them to compare.
+    """
 
     product: Product
     database: Database
+    reader: Database
 
     def context(self) -> StepContext:
         return StepContext(
@@ -108,7 +118,7 @@ class Compared:
     def run(self) -> Outcome:
         """Compare; runs of ingest go on meanwhile."""
         patience = Patience(DEADLINE_S, self.product.run)
-        _, found = run(self.context(), self.database, (), patience)
+        _, found = run(self.context(), self.reader, (), patience)
         assert found is not None
         return found
 
@@ -138,12 +148,24 @@ READ = {
 }
 
 
-def opened(spark: SparkSession, settings: Settings, source: SourceConfig, database: Database):
-    """Some tables of the source under a name of its own, with a marker."""
+def opened(
+    spark: SparkSession, settings: Settings, stack: Stack, name: str, patched: pytest.MonkeyPatch
+) -> Compared:
+    """Some tables of a source of the stack under a name of its own, with a marker.
+
+    It has the logins that the stack gives the source: one that reads, one that writes signals.
+    """
+    source = stack.source(name)
+    reader, signals = (found(source, stack.settings) for found in (database_of, signals_of))
+    assert reader, f"{name}: expected a login that reads"
+    assert signals, f"{name}: expected a login that writes signals"
+    patched.setenv("LAKEHOUSE_DATABASE", json.dumps(asdict(reader)))
+    patched.setenv("LAKEHOUSE_SIGNALS", json.dumps(asdict(signals)))
+    stack.barrier(name)
     marked = ReconcileConfig(marker=source.control_tables[0], wait=timedelta(minutes=5))
     prefix = source.topic_prefix
     mine = narrowed(source, f"{prefix}_compared", READ[prefix], reconcile=marked)
-    return Compared(Product(spark, settings, mine), database)
+    return Compared(Product(spark, settings, mine), stack.database(name), reader)
 
 
 def differences(found: Outcome) -> dict[str, dict[str, str]]:

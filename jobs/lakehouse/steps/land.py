@@ -67,7 +67,7 @@ def _land_kafka(context: StepContext) -> StepOutcome:
         explain=partial(_explain, context, properties),
     )
     landed = land(context.spark, bronze, landing)
-    outcome = _outcome(context, landed, len(topics.bounds), ())
+    outcome = landing_outcome(context, landed, len(topics.bounds), ())
     return replace(outcome, detail={**outcome.detail, **_history_settings(context, properties)})
 
 
@@ -106,7 +106,7 @@ def _land_archive(context: StepContext, folder: Path) -> StepOutcome:
     with open_archive(context.spark, chosen, workspace, context.until) as archive:
         landed = land(context.spark, bronze, archive_landing(context, bronze, archive))
     ignored = select_topics(source, [file.topic for file in files]).ignored
-    return _outcome(context, landed, len(chosen), ignored)
+    return landing_outcome(context, landed, len(chosen), ignored)
 
 
 def archive_landing(context: StepContext, bronze: Bronze, archive: Archive) -> Landing:
@@ -138,9 +138,17 @@ def _files(folder: Path) -> tuple[ArchiveFile, ...]:
     return archive_files(folder, [path.name for path in folder.iterdir() if path.is_file()])
 
 
-def _outcome(
+def landing_outcome(
     context: StepContext, landed: Landed, topics: int, ignored: tuple[str, ...]
 ) -> StepOutcome:
+    """How a landing ended, with what the next steps need of it.
+
+    Args:
+        context: The run.
+        landed: What is in bronze now.
+        topics: How many topics were looked at.
+        ignored: Topics that are not the source's.
+    """
     messages = sum(count.messages for count in landed.counts)
     by_topic: dict[str, dict[str, Json]] = {}
     for count in landed.counts:

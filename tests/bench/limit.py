@@ -1,0 +1,76 @@
+"""The least that such a batch takes: parse, look up, write; in DuckDB, without any guard.
+
+    python -m tests.bench.limit REQUEST       # JSON: messages, silver, out, rounds
+
+Reads the same bytes as the product: bronze's files of the batch, and of silver's files the key and
+the stored position. Writes the new rows as zstd Parquet, and where the old ones stand. Prints the
+CPU and wall seconds of the last round, and what it found.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+import time
+from pathlib import Path
+
+import duckdb
+
+_AFTER = '{"aid": "BIGINT", "bid": "INTEGER", "abalance": "INTEGER", "filler": "VARCHAR"}'
+_SHAPE = (
+    f'{{"before": {{"aid": "BIGINT"}}, "after": {_AFTER}, "op": "VARCHAR", '
+    '"source": {"sequence": "VARCHAR", "lsn": "BIGINT"}}'
+)
+
+
+def main(request: str) -> None:
+    asked = json.loads(request)
+    out = Path(asked["out"])
+    out.mkdir(parents=True, exist_ok=True)
+    found: dict[str, object] = {}
+    for number in range(asked["rounds"]):
+        con = duckdb.connect()
+        con.execute("SET threads = 2")
+        began, cpu = time.monotonic(), _cpu()
+        found = _round(con, asked["messages"], asked["silver"], out / str(number))
+        found |= {"wall": time.monotonic() - began, "cpu": _cpu() - cpu}
+        con.close()
+    print(json.dumps(found))
+
+
+def _round(
+    con: duckdb.DuckDBPyConnection, messages: list[str], silver: list[str], out: Path
+) -> dict[str, object]:
+    con.execute(
+        "CREATE TEMP TABLE winners AS "
+        "SELECT coalesce(m['after']['aid'], m['before']['aid']) AS key, arg_max(m, place) AS m "
+        f"FROM (SELECT from_json(decode(value), '{_SHAPE}') AS m, \"offset\" AS place "
+        "FROM read_parquet($files)) GROUP BY key",
+        {"files": messages},
+    )
+    con.execute(
+        "COPY (SELECT s.filename, s.file_row_number, s._cdc.position AS position "
+        "FROM read_parquet($files, filename = true, file_row_number = true) AS s "
+        f"SEMI JOIN winners AS w ON s.aid = w.key) TO '{out}_places.parquet' (COMPRESSION zstd)",
+        {"files": silver},
+    )
+    con.execute(
+        "COPY (SELECT unnest(m['after']), m['op'] AS op, unnest(m['source']) FROM winners "
+        "WHERE m['op'] <> 'd') "
+        f"TO '{out}_rows.parquet' (COMPRESSION zstd)"
+    )
+    counts = con.execute(
+        f"SELECT (SELECT count(*) FROM '{out}_places.parquet'), "
+        f"(SELECT count(*) FROM '{out}_rows.parquet')"
+    ).fetchall()[0]
+    return {"old": counts[0], "new": counts[1]}
+
+
+def _cpu() -> float:
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,59 @@
+"""Change events of accounts as Debezium's PostgreSQL connector sends them, without schemas."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from pyspark.sql import DataFrame, SparkSession
+
+from tests.bench.accounts import COLUMNS, Batch, row
+
+PREFIX = "bench"
+TOPIC = f"{PREFIX}.public.accounts"
+# So far apart that no batch reaches the next one's; the first load stands before all of them.
+_LOG, _STEP, _TOGETHER = 1_000_000_000_000, 48, 100
+_SENT = datetime(2026, 1, 1, tzinfo=UTC)
+_SENT_MS = int(_SENT.timestamp() * 1000)
+
+
+def first_load(spark: SparkSession, rows: int) -> DataFrame:
+    """Read events of a source snapshot: bronze's columns up to `headers`."""
+    places = spark.range(rows).selectExpr("id AS i", "id AS aid", "'r' AS op", "0L AS v")
+    return _messages(places, "'true'", "CAST(1000 AS BIGINT)", "concat('[null,\"', lsn, '\"]')")
+
+
+def changes(spark: SparkSession, batch: Batch) -> DataFrame:
+    """The events of a batch, each in its place: bronze's columns up to `headers`."""
+    spark.range(batch.changes).selectExpr("id AS i").createOrReplaceTempView("places")
+    events = spark.sql(batch.events("SELECT i FROM places"))
+    lsn = f"{_LOG} * {batch.number} + i * {_STEP}"
+    sequence = f"concat('[\"', lsn - {_STEP}, '\",\"', lsn, '\"]')"
+    return _messages(events, "'false'", lsn, sequence)
+
+
+def _messages(events: DataFrame, snapshot: str, lsn: str, sequence: str) -> DataFrame:
+    image = f"named_struct({', '.join(f'{chr(39)}{name}{chr(39)}, {name}' for name in COLUMNS)})"
+    rows = events.selectExpr("i", "op", f"{lsn} AS lsn", *row())
+    source = (
+        "named_struct('version', '3.6.1.Final', 'connector', 'postgresql', "
+        f"'name', '{PREFIX}', 'ts_ms', {_SENT_MS}, 'snapshot', {snapshot}, 'db', '{PREFIX}', "
+        f"'sequence', {sequence}, 'ts_us', {_SENT_MS}000L, 'ts_ns', {_SENT_MS}000000L, "
+        "'schema', 'public', 'table', 'accounts', "
+        f"'txId', 700 + CAST(i / {_TOGETHER} AS BIGINT), 'lsn', lsn, 'xmin', CAST(NULL AS BIGINT))"
+    )
+    envelope = (
+        "named_struct('before', if(op = 'd', named_struct('aid', aid), NULL), "
+        f"'after', if(op = 'd', NULL, {image}), 'source', {source}, "
+        f"'transaction', CAST(NULL AS STRING), 'op', op, 'ts_ms', {_SENT_MS}, "
+        f"'ts_us', {_SENT_MS}000L, 'ts_ns', {_SENT_MS}000000L)"
+    )
+    return rows.selectExpr(
+        f"'{TOPIC}' AS topic",
+        "0 AS partition",
+        "i AS offset",
+        f"timestamp_millis({_SENT_MS}) AS timestamp",
+        "0 AS timestamp_type",
+        "CAST(concat('{\"aid\":', aid, '}') AS BINARY) AS key",
+        f"CAST(to_json({envelope}, map('ignoreNullFields', 'false')) AS BINARY) AS value",
+        "CAST(NULL AS ARRAY<STRUCT<key: STRING, value: BINARY>>) AS headers",
+    )
