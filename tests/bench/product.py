@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 
@@ -33,13 +33,14 @@ class Product:
 
     Attributes:
         sent: How many messages its topic has.
+        newest: The run that landed the last of them.
     """
 
     spark: SparkSession
     settings: Settings
     name: str
     sent: int = 0
-    ran: list[str] = field(default_factory=list)
+    newest: str = ""
 
     @property
     def source(self) -> SourceConfig:
@@ -79,7 +80,7 @@ class Product:
         found = {"land": _measured(partial(_land, context, placed, self.sent))}
         for step in REST:
             found[step] = _measured(partial(execute, step, context))
-        self.ran.append(context.run_id)
+        self.newest = context.run_id
         return found
 
 

@@ -77,11 +77,11 @@ def _rounds(spark: SparkSession, settings: Settings, folder: Path, rows: int) ->
         for step, cpu in product.change(batches[-1]).items():
             found.setdefault(step, []).append(cpu)
         bronze = full_name(f"bronze.{name}")
-        landed = _files(settings, f"bronze.{name}", f"run_id = '{product.ran[-1]}'")
+        landed = _files(settings, f"bronze.{name}", f"run_id = '{product.newest}'")
         found.setdefault("limit", []).append(_limit(folder / str(number), landed, silver))
         for mode, each in merged.items():
             found.setdefault(mode, []).append(
-                _measured(partial(each.merge, bronze, product.ran[-1]))
+                _measured(partial(each.merge, bronze, product.newest))
             )
     told = duckdb.sql(expected(batches, rows)).fetchall()[0]
     for table in (full_name(product.silver), *(each.table for each in merged.values())):

@@ -30,15 +30,18 @@ def test_executors_that_die_change_nothing(
     command = [sys.executable, "-m", "tests.support.dying_run", str(settings.home)]
     command += [campaign.runs.source.name, "on_a_cluster", "run", str(context.archive)]
     log, killed = tmp_path / "application.log", []
-    with cluster(tmp_path / "cluster", settings.home) as running, log.open("wb") as errors:
-        application = subprocess.Popen(
+    with (
+        cluster(tmp_path / "cluster", settings.home) as running,
+        log.open("wb") as errors,
+        subprocess.Popen(
             command,
             cwd=ROOT,
             env=os.environ | running.variables(settings.home) | {"PYTHONUNBUFFERED": "1"},
             stdout=subprocess.PIPE,
             stderr=errors,
             text=True,
-        )
+        ) as application,
+    ):
         assert application.stdout is not None
         for line in application.stdout:
             if "step started" in line and any(step in line for step in DEADLY):

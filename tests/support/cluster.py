@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -14,10 +13,12 @@ from pathlib import Path
 
 import pyspark
 
+from infra.ports import LOOPBACK, choose_ports
 from infra.setup.classes import class_path
 from infra.spark import spark_environment
+from tests.support.processes import command_lines, parent
 
-_HOST, _DEADLINE_S = "127.0.0.1", 60
+_DEADLINE_S = 60
 _CLASSES = "org.apache.spark.deploy"
 _EXECUTOR_MB = 600
 
@@ -41,7 +42,11 @@ class Cluster:
     def executors(self) -> list[int]:
         """The executors that live."""
         workers = {worker.pid for worker in self.workers}
-        return [pid for pid in _processes() if _parent(pid) in workers and _is_executor(pid)]
+        return [
+            pid
+            for pid, line in command_lines().items()
+            if b"CoarseGrainedExecutorBackend" in line and parent(pid) in workers
+        ]
 
     def kill_executor(self) -> None:
         """SIGKILL of one executor, once there is one for each worker."""
@@ -56,11 +61,11 @@ class Cluster:
 def cluster(folder: Path, home: Path, workers: int = 2) -> Iterator[Cluster]:
     """Start a cluster; it ends with the block."""
     (folder / "conf").mkdir(parents=True)
-    port = _free_port()
-    url = f"spark://{_HOST}:{port}"
+    port = choose_ports(["master"], {})["master"]
+    url = f"spark://{LOOPBACK}:{port}"
     environment = os.environ | spark_environment(home)
     environment |= {
-        "SPARK_LOCAL_IP": _HOST,
+        "SPARK_LOCAL_IP": LOOPBACK,
         "SPARK_DAEMON_MEMORY": "256m",
         # Else the master gives an application up whose executors die a few times.
         "SPARK_MASTER_OPTS": "-Dspark.deploy.maxExecutorRetries=-1",
@@ -75,9 +80,9 @@ def cluster(folder: Path, home: Path, workers: int = 2) -> Iterator[Cluster]:
         def start(name: str, *arguments: str) -> subprocess.Popen[bytes]:
             return stack.enter_context(_daemon(folder / f"{name}.log", environment, arguments))
 
-        named = ("--host", _HOST, "--port", str(port), "--webui-port", "0")
+        named = ("--host", LOOPBACK, "--port", str(port), "--webui-port", "0")
         start("master", f"{_CLASSES}.master.Master", *named)
-        of_worker = ("--host", _HOST, "--cores", "1", "--memory", f"{_EXECUTOR_MB}m")
+        of_worker = ("--host", LOOPBACK, "--cores", "1", "--memory", f"{_EXECUTOR_MB}m")
         of_worker += ("--webui-port", "0", "--work-dir", str(folder / "work"), url)
         begun_workers = [
             start(f"worker{number}", f"{_CLASSES}.worker.Worker", *of_worker)
@@ -125,28 +130,3 @@ def _await(log: Path, sentence: str) -> None:
     while sentence not in log.read_text(encoding="utf-8", errors="replace"):
         assert time.monotonic() < until, f"{log}: expected {sentence!r}"
         time.sleep(0.2)
-
-
-def _free_port() -> int:
-    with socket.socket() as opened:
-        opened.bind((_HOST, 0))
-        return int(opened.getsockname()[1])
-
-
-def _processes() -> list[int]:
-    return [int(folder.name) for folder in Path("/proc").iterdir() if folder.name.isdigit()]
-
-
-def _is_executor(pid: int) -> bool:
-    try:
-        return b"CoarseGrainedExecutorBackend" in Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return False
-
-
-def _parent(pid: int) -> int:
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return 0
-    return int(stat.rpartition(")")[2].split()[1])

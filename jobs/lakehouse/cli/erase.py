@@ -83,7 +83,7 @@ def _from_input() -> list[str]:
 
 
 def _submit(source: SourceConfig, settings: Settings, asked: Erasure) -> int:
-    given = {"--config": source.model_dump_json(), "--run-id": new_run_id(ERASURE_RUN)}
-    arguments = [text for pair in given.items() for text in pair]
+    run_id = new_run_id(ERASURE_RUN)
+    arguments = ["--config", source.model_dump_json(), "--run-id", run_id]
     handed = {ERASURE: asked.to_json()}
     return in_foreground(erasure_application(), arguments, settings, handed)

@@ -61,9 +61,8 @@ def _follow(
     by: Person = None,
 ) -> None:
     settings, source = _loaded(context)
-    given = {"--config": source.model_dump_json(), "--drained": drained}
-    given["--by"] = by or getpass.getuser()
-    options = [text for pair in given.items() for text in pair]
+    options = ["--config", source.model_dump_json(), "--drained", drained]
+    options += ["--by", by or getpass.getuser()]
     raise typer.Exit(in_foreground(rekeying_application(), options, settings))
 
 

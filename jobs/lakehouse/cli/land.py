@@ -66,6 +66,5 @@ def _archive(
             origin = "kafka"
         except ConfigError:
             origin = "bronze"
-    given = {"--config": config.model_dump_json(), "--from": origin}
-    arguments = [*(text for pair in given.items() for text in pair), str(folder.absolute())]
+    arguments = ["--config", config.model_dump_json(), "--from", origin, str(folder.absolute())]
     raise typer.Exit(in_foreground(JOBS_FOLDER / "archive.py", arguments, settings))

@@ -7,7 +7,6 @@ import signal
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 from infra.airflow_api import AirflowApi, DagRun
 from infra.processes import session_pids
@@ -17,6 +16,7 @@ from lakehouse.spark.ledger import Ledger
 from tests.stack.conftest import Stack
 from tests.stack.with_airflow.asking import send, until
 from tests.support.commands import ended_command
+from tests.support.processes import command_lines, parent
 
 NAME = "shop"
 DAG = f"ingest_{NAME}"
@@ -58,32 +58,16 @@ def applications() -> list[int]:
     wanted = f'"name":"{NAME}"'.encode()
     return [
         pid
-        for pid, line in _command_lines().items()
+        for pid, line in command_lines().items()
         if b"SparkSubmit" in line and b"/run.py" in line and wanted in line
     ]
-
-
-def _command_lines() -> dict[int, bytes]:
-    found = {}
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit():
-            try:
-                found[int(folder.name)] = (folder / "cmdline").read_bytes()
-            except OSError:
-                continue
-    return found
-
-
-def _parent(pid: int) -> int:
-    stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-    return int(stat.rpartition(")")[2].split()[1])
 
 
 def end_worker(at_work: AtWork) -> None:
     """SIGKILL of the task's process and of the one that supervises it."""
     [jvm] = applications()
-    task = _parent(jvm)
-    supervisor = _parent(task)
+    task = parent(jvm)
+    supervisor = parent(task)
     for pid in (supervisor, task):
         os.kill(pid, signal.SIGKILL)
     until(lambda: not applications(), "expected the application to end with its task", 30)
