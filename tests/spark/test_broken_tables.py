@@ -110,14 +110,14 @@ def test_flipped_bytes_of_silver_are_written_again_by_a_rebuild(
     is_mended(campaign)
 
 
+@pytest.mark.further
 @pytest.mark.parametrize(
     "table",
     [
         "quality.cuts",
-        *(
-            pytest.param(name, marks=pytest.mark.further)
-            for name in ("silver_broken_torn.public__cash", "bronze.broken_torn", LEASES)
-        ),
+        "silver_broken_torn.public__cash",
+        "bronze.broken_torn",
+        LEASES,
     ],
 )
 def test_torn_metadata_is_left_for_the_metadata_before(

@@ -64,6 +64,7 @@ def test_a_run_waits_for_a_locked_catalog(
     campaign.finish()
 
 
+@pytest.mark.further
 @pytest.mark.parametrize("nth", AWAY)
 def test_a_run_during_which_the_catalog_is_away_is_done_by_the_next(
     spark: SparkSession, settings: Settings, tmp_path: Path, nth: int

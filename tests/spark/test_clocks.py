@@ -86,6 +86,7 @@ def test_runs_under_wrong_clocks_follow_the_source(
     assert len(runs.rows("orders", "id")) == 2 + len(WRONG)
 
 
+@pytest.mark.further
 def test_values_are_the_same_in_another_time_zone(tmp_path: Path):
     name = "elsewhere"
     pg = Postgres(name)

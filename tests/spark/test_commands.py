@@ -39,16 +39,12 @@ def test_the_commands_work_with_no_server(tmp_path: Path):
     settings = Settings.from_environment(
         {"LAKEHOUSE_HOME": str(tmp_path / "home"), "LAKEHOUSE_SOURCES": str(sources)}
     )
-    steps = [("check",), ("apply",), ("validate",), ("publish",)]
-    for command, *arguments in (
-        ("land", "--archive", str(topics)),
-        *(steps if EVERY_CASE else [("run", "--from-step", "check")]),
-    ):
+    archive = ("--archive", str(topics))
+    steps = [("land", *archive), ("check",), ("apply",), ("validate",), ("publish",)]
+    for command, *arguments in steps if EVERY_CASE else [("run", *archive)]:
         lakehouse(settings, command, "--source", NAME, *arguments)
     interval = ("--from", "2023-11-14T00:00:00Z", "--until", "2023-11-15T00:00:00Z")
-    again_derived = lakehouse(
-        settings, "run", "--source", NAME, "--archive", str(topics), *interval
-    )
+    again_derived = lakehouse(settings, "run", "--source", NAME, *archive, *interval)
 
     catalog = Ledger(settings).catalog
     rows = catalog.load_table(f"silver_{NAME}.public__orders").scan().to_arrow().to_pylist()

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime
 
+import pytest
+
 from lakehouse.config import parse_source
 from lakehouse.plan.records import STEPS
 from tests.support.debezium import Postgres, Table, column
@@ -38,6 +40,7 @@ def findings(runs: Runs, connector: Postgres) -> list[str]:
     return [each for each in outcomes["apply"].detail["findings"] if "never came before" in each]
 
 
+@pytest.mark.further
 def test_a_restored_cluster_goes_on_once_its_log_is_confirmed(spark, settings, tmp_path):
     runs, connector = open_runs(spark, settings, tmp_path, "restored"), Postgres("restored")
     connector.snapshot(ORDERS, [row(1, "a"), row(2, "a"), row(3, "a")])

@@ -108,7 +108,7 @@ def test_a_dropped_column_goes_also_after_a_kill_and_comes_back_as_another_one(
     assert orders.columns() == ["id", "_cdc", "qty"]
 
 
-@pytest.mark.parametrize("cuts", ["each", "at once"])
+@pytest.mark.parametrize("cuts", [pytest.param("each", marks=pytest.mark.further), "at once"])
 def test_without_statements_data_events_tell_it(
     spark: SparkSession, settings: Settings, tmp_path: Path, cuts: str
 ) -> None:

@@ -199,7 +199,8 @@ def test_a_server_of_which_no_begin_has_landed_is_behind_every_one_that_has(runs
     assert findings(outcomes) == []
 
 
-@pytest.mark.parametrize("framed", [True, pytest.param(False, marks=pytest.mark.further)])
+@pytest.mark.further
+@pytest.mark.parametrize("framed", [True, False])
 def test_an_incremental_snapshot_alone_shows_the_log_of_a_server_that_is_new(
     spark, settings, tmp_path, *, framed: bool
 ):
@@ -287,6 +288,7 @@ def test_a_restart_of_the_connector_is_no_new_log(runs: Runs):
     assert findings(outcomes) == findings(again) == []
 
 
+@pytest.mark.further
 def test_mariadb_tells_a_new_log_by_domain_and_server(spark, settings, tmp_path):
     source = parse_source('connector = "mariadb"\ntopic_prefix = "maria"\n', "maria")
     runs = Runs(spark, settings, tmp_path, source)
@@ -305,6 +307,7 @@ def test_mariadb_tells_a_new_log_by_domain_and_server(spark, settings, tmp_path)
     assert epoch.known == {"0-11": ((1, 3),)}
 
 
+@pytest.mark.further
 @pytest.mark.parametrize("framed", [True, False])
 def test_a_server_behind_the_new_one_is_of_no_older_log_where_nothing_falls(
     spark, settings, tmp_path, framed

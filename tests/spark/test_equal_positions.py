@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
 from pyspark.sql import SparkSession
 
 from lakehouse.config import Settings, parse_source
@@ -89,6 +90,7 @@ def test_back_and_forth_inside_a_transaction_is_no_redelivery(
     assert name_of_first(runs) == "b"
 
 
+@pytest.mark.further
 def test_a_large_value_that_moves_is_that_of_the_row_which_had_the_key_last(
     spark: SparkSession, settings: Settings, tmp_path: Path
 ) -> None:

@@ -130,6 +130,7 @@ def test_nothing_of_a_subject_is_left_and_all_else_stays(
     assert [row[0] for row in contents(runs)] == [*(row[0] for row in others), "c@x"]
 
 
+@pytest.mark.further
 def test_what_the_source_still_has_is_refused_and_what_was_killed_is_finished(
     spark: SparkSession, settings: Settings, tmp_path: Path
 ):

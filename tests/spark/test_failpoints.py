@@ -32,7 +32,7 @@ KILLED = [
     ("catalog.before", 9),
     ("catalog.after", 17),
 ]
-SAMPLED = [("apply.before_write", 4), ("catalog.after", 17)]
+SAMPLED = [("apply.before_write", 4)]
 FAILING = ["apply.between_tables"]
 OVERTAKEN = [("publish.before_write", 1)]
 

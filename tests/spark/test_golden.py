@@ -17,7 +17,7 @@ from lakehouse.plan.records import QUARANTINE
 from lakehouse.spark.tables import full_name
 from tests.support.archives import read_archive, write_archive
 from tests.support.runs import Runs, laws_hold
-from tests.support.sampling import sample, share
+from tests.support.sampling import EVERY_CASE, sample, share
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 CASES = sorted(path.parent for path in GOLDEN.glob("*/*/expected.json"))
@@ -94,8 +94,8 @@ def test_printed_messages_are_applied_or_quarantined_with_their_reason(
 
 def run_all(golden: Golden, tmp_path: Path) -> None:
     name, expected = golden.runs.source.name, golden.expected
-    # The last run comes again: nothing may change.
-    for run in (*expected["runs"], expected["runs"][-1]):
+    # The last run comes again: nothing may change. Recorded archives show it in `make test`.
+    for run in (*expected["runs"], *(expected["runs"][-1:] if EVERY_CASE else ())):
         outcomes = golden.runs.steps(golden.archive(tmp_path / name, run["through_ms"]))
         failed = {s: o.message for s, o in outcomes.items() if o.status != "succeeded"}
         assert failed == {}, name

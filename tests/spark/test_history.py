@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from pyspark.sql import SparkSession
 
 from lakehouse.config import Settings, parse_source
@@ -158,6 +159,7 @@ def test_a_history_that_begins_later_begins_with_the_rows_that_silver_has(
     ]
 
 
+@pytest.mark.further
 def test_a_cut_has_the_history_that_belongs_to_its_rows(
     spark: SparkSession, settings: Settings, tmp_path
 ):

@@ -157,6 +157,7 @@ def _expired_after_many_days(runs: Runs, published: list[list[tuple[object, ...]
     assert set(tags) - {"main"} == {f"cut_{cut}" for cut in list(cuts(runs))[-2:]}
 
 
+@pytest.mark.further
 def test_a_run_goes_on_where_maintenance_came_between_and_leftovers_go(
     spark: SparkSession, settings: Settings, tmp_path: Path
 ) -> None:

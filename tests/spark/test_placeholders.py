@@ -71,6 +71,7 @@ SENT = {
 }
 
 
+@pytest.mark.further
 def test_a_row_keeps_what_it_had_in_every_column(spark, settings, tmp_path):
     runs, connector = open_runs(spark, settings, tmp_path, "kept"), Postgres("kept")
     kinds = [kind for kind, _, _ in SENT.values()]

@@ -90,7 +90,8 @@ def test_what_a_repair_took_out_comes_back_with_a_later_event_alone(
     assert (3, "spoilt") in runs.rows("orders", "id", "note")
 
 
-@pytest.mark.parametrize("way", ["rebuild", pytest.param("backfill", marks=pytest.mark.further)])
+@pytest.mark.further
+@pytest.mark.parametrize("way", ["rebuild", "backfill"])
 def test_a_newer_event_that_could_not_be_applied_brings_a_removed_row_back(
     spark: SparkSession, settings: Settings, tmp_path: Path, way: str
 ):

@@ -70,7 +70,7 @@ def _schema(table: str) -> dict[str, object]:
     return {"type": "struct", "fields": [*images, source], "name": f"{table}.Envelope"}
 
 
-@pytest.mark.parametrize("cuts", [(), (4, 7)])
+@pytest.mark.parametrize("cuts", [pytest.param((), marks=pytest.mark.further), (4, 7)])
 def test_rows_follow_their_table_and_a_new_one_may_have_its_name(spark, settings, tmp_path, cuts):
     name = f"moved_{'_'.join(map(str, cuts))}"
     runs = Runs(
@@ -113,7 +113,8 @@ def test_rows_follow_their_table_and_a_new_one_may_have_its_name(spark, settings
     }
 
 
-@pytest.mark.parametrize("cuts", [pytest.param((), marks=pytest.mark.further), (4,)])
+@pytest.mark.further
+@pytest.mark.parametrize("cuts", [(), (4,)])
 def test_rows_follow_their_table_into_another_database(spark, settings, tmp_path, cuts):
     name = f"elsewhere_{len(cuts)}"
     config = parse_source(f'connector = "mysql"\ntopic_prefix = "{name}"', name)

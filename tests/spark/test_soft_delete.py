@@ -69,6 +69,7 @@ def test_a_deleted_row_stays_marked_until_its_key_comes_again(runs: Runs):
     assert runs.state("orders") == []
 
 
+@pytest.mark.further
 def test_marked_rows_are_the_same_whatever_the_batches(
     spark: SparkSession, settings: Settings, tmp_path
 ):

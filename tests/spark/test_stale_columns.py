@@ -29,6 +29,7 @@ def runs(spark, settings, tmp_path) -> Runs:
     return Runs(spark, settings, tmp_path, source)
 
 
+@pytest.mark.further
 def test_a_table_needs_a_snapshot_until_every_older_row_was_read_or_changed(runs: Runs):
     connector, orders = MySql("stale"), Table("orders", [ID, QTY])
     connector.define(orders, "CREATE")

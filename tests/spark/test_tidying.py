@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from pyspark.sql import SparkSession
 
 from lakehouse.config import Settings
@@ -18,6 +19,7 @@ def files(ledger: Ledger, source: str) -> int:
     return len(list(scan.plan_files()))
 
 
+@pytest.mark.further
 def test_the_rows_of_many_runs_come_together_in_few_files(
     spark: SparkSession, settings: Settings, tmp_path: Path
 ) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -95,20 +96,32 @@ class Person:
         """Watch a run until it ends as expected."""
         self.opens(f"/dags/{dag}/runs/{run_id}")
         shown = self.page.get_by_test_id("header-card").get_by_test_id("state-badge")
+        if not self._comes_to(lambda ms: expect(shown).to_have_text(state, timeout=ms)):
+            tasks = self.page.locator("tbody").inner_text()
+            assert shown.inner_text() == state, f"{run_id} after {RUN_S} s, its tasks: {tasks}"
+
+    def reads_log(self, dag: str, run_id: str, task: str, words: str | re.Pattern[str]) -> str:
+        """Watch the log of a task, which grows while the task runs, until it has the words.
+
+        Returns:
+            What is shown then.
+        """
+        self.opens(f"/dags/{dag}/runs/{run_id}/tasks/{task}")
+        log = self.page.get_by_test_id("virtualized-list")
+        if not self._comes_to(lambda ms: expect(log).to_contain_text(words, timeout=ms)):
+            expect(log).to_contain_text(words)
+        return log.inner_text()
+
+    def _comes_to(self, look: Callable[[int], None]) -> bool:
+        """Whether a page shows something before a run of ingest has to have ended."""
         for _ in range(RUN_S * 1000 // RELOADED_MS):
             try:
-                expect(shown).to_have_text(state, timeout=RELOADED_MS)
+                look(RELOADED_MS)
             except AssertionError:
                 self.page.reload()
             else:
-                return
-        tasks = self.page.locator("tbody").inner_text()
-        assert shown.inner_text() == state, f"{run_id} after {RUN_S} s, its tasks: {tasks}"
-
-    def log_of(self, dag: str, run_id: str, task: str) -> Locator:
-        """The log of a task, which grows while the task runs."""
-        self.opens(f"/dags/{dag}/runs/{run_id}/tasks/{task}")
-        return self.page.get_by_test_id("virtualized-list")
+                return True
+        return False
 
 
 def arrive(browser: Browser, airflow: AirflowAddress, user: str) -> Person:
