@@ -37,6 +37,7 @@ class Group:
         tombstones: How many are tombstones.
         large: How many have a value of half the size that can be applied, or more.
         bare: How many carry no schema.
+        arrived_ms: The newest timestamp in Kafka, in milliseconds since the epoch.
     """
 
     topic: str
@@ -69,6 +70,7 @@ class Group:
     tombstones: int = 0
     large: int = 0
     bare: int = 0
+    arrived_ms: int = 0
 
 
 def topic_metrics(groups: Iterable[Group], landed: LandedOffsets) -> dict[str, dict[str, int]]:

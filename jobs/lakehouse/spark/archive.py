@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-import pyarrow as pa
 from py4j.protocol import Py4JJavaError
 from pyspark import StorageLevel
 from pyspark.errors import PySparkException
@@ -33,6 +32,7 @@ from lakehouse.spark.archive_parsing import (
 )
 from lakehouse.spark.bronze import PartitionCount
 from lakehouse.spark.erased_messages import is_erased
+from lakehouse.spark.sql import any_of, in_partition, literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,36 +99,26 @@ def open_archive(
             lines.unpersist()
 
 
-def within(spark: SparkSession, messages: DataFrame, ranges: Sequence[OffsetRange]) -> DataFrame:
-    """The messages of offset ranges, with the columns that they have.
+def within(messages: DataFrame, ranges: Sequence[OffsetRange]) -> DataFrame:
+    """The messages of offset ranges.
 
     Messages that say their topic id have to have that of the range.
     """
-    wanted = spark.createDataFrame(
-        pa.table(
-            {
-                "topic": pa.array([r.topic for r in ranges], pa.string()),
-                "partition": pa.array([r.partition for r in ranges], pa.int32()),
-                "start": pa.array([r.start for r in ranges], pa.int64()),
-                "end": pa.array([r.end for r in ranges], pa.int64()),
-                "owner": pa.array([r.topic_id for r in ranges], pa.string()),
-            }
+    has_id = "topic_id" in messages.columns
+    return messages.where(
+        any_of(
+            f"{in_partition((each.topic, each.partition))} "
+            f"AND offset >= {each.start} AND offset < {each.end}"
+            + (f" AND topic_id = {literal(each.topic_id)}" if has_id else "")
+            for each in ranges
         )
     )
-    inside = (F.col("offset") >= F.col("start")) & (F.col("offset") < F.col("end"))
-    if "topic_id" in messages.columns:
-        inside = inside & (F.col("topic_id") == F.col("owner"))
-    joined = messages.join(F.broadcast(wanted), ["topic", "partition"], how="inner")
-    return joined.where(inside).select(*messages.columns)
 
 
-def refuse_differences(
-    spark: SparkSession, archive: Archive, bronze: DataFrame, ranges: Sequence[OffsetRange]
-) -> None:
+def refuse_differences(archive: Archive, bronze: DataFrame, ranges: Sequence[OffsetRange]) -> None:
     """Compare the archive with what is landed of it, byte for byte, but for what was erased since.
 
     Args:
-        spark: The session.
         archive: The archive.
         bronze: The bronze table.
         ranges: What to compare; the topic ids are those in bronze.
@@ -140,13 +130,13 @@ def refuse_differences(
         return
     position = ["topic", "partition", "offset"]
     compared = MESSAGE_COLUMNS[3:]
-    landed = within(spark, bronze, ranges).select(
+    landed = within(bronze, ranges).select(
         *position, *(F.col(name).alias(f"landed_{name}") for name in compared)
     )
     differs = {name: ~F.col(name).eqNullSafe(F.col(f"landed_{name}")) for name in compared}
     differs["message"] = F.col("landed_headers").isNull()
     found = (
-        within(spark, archive.messages, ranges)
+        within(archive.messages, ranges)
         .join(landed, position, how="left")
         .where(f"NOT {is_erased('landed_')}")
         .select(*position, *(different.alias(name) for name, different in differs.items()))

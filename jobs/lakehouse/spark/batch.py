@@ -28,6 +28,7 @@ from lakehouse.spark.once import once
 from lakehouse.spark.parsed import Parsed, read_slice_parsed
 from lakehouse.spark.profile import Schemas, load_schemas, profile
 from lakehouse.spark.redelivery import mark, place, suspect
+from lakehouse.spark.schema_samples import SchemaSamples
 from lakehouse.spark.since import Since, earlier, earlier_of_same_keys
 from lakehouse.spark.sql import all_of, in_partition
 from lakehouse.spark.tombstones import EMPTY_MESSAGE, without_tombstones
@@ -86,10 +87,11 @@ def open_batch(
         parsed: What is landed and not applied.
         until: End of the data interval; None for whatever is there.
     """
-    messages, followed, landed = parsed.messages, parsed.followed, parsed.landed
+    followed, landed = parsed.followed, parsed.landed
     since = followed.since
-    placed, groups = _complete(spark, source, connector, followed.envelopes, since)
-    clock = _stream_time(messages, until)
+    read = (followed.envelopes, parsed.groups)
+    placed, groups = _complete(spark, source, connector, read, since)
+    clock = _stream_time(groups, until)
     before_it = partial(earlier, spark, source, since)
     around = Surroundings(clock, landed, before_it, since.left_behind)
     cut = _cut(placed, source, connector, around)
@@ -100,12 +102,12 @@ def open_batch(
     inside = placed.where(before(end, cut.ends)) if cut.ends else placed
     final = profile(inside, since.position) if cut.ends else groups
     return Batch(
-        messages=messages,
+        messages=parsed.messages,
         envelopes=inside,
         all_groups=groups,
         groups=final,
         schemas=load_schemas(
-            messages, inside, table_groups(final, source), source, since.incarnations
+            parsed.samples, inside, table_groups(final, source), source, since.incarnations
         ),
         landed=landed,
         end=end,
@@ -134,7 +136,8 @@ def open_until(
     """
     messages, envelopes = read_slice_parsed(spark, source, since, end)
     named = with_incarnations(envelopes, connector, since.incarnations)
-    placed, groups = _complete(spark, source, connector, named, since)
+    read = (named, profile(named, since.position))
+    placed, groups = _complete(spark, source, connector, read, since)
     size = messages_between(since.progress, end)
     return whole_batch(source, since, end, (messages, placed, groups), size)
 
@@ -162,7 +165,7 @@ def whole_batch(
         envelopes=placed,
         all_groups=groups,
         groups=groups,
-        schemas=load_schemas(messages, placed, tables, source, since.incarnations),
+        schemas=load_schemas(SchemaSamples(messages), placed, tables, source, since.incarnations),
         landed=end,
         end=end,
         transactions=TransactionCut(),
@@ -175,11 +178,11 @@ def _complete(
     spark: SparkSession,
     source: SourceConfig,
     connector: Connector,
-    parsed: DataFrame,
+    read: tuple[DataFrame, tuple[Group, ...]],
     since: Since,
 ) -> tuple[DataFrame, tuple[Group, ...]]:
     """Envelopes with what only their neighbours tell, and their profile."""
-    groups = profile(parsed, since.position)
+    parsed, groups = read
     empty = {(group.topic, group.partition) for group in groups if group.reason == EMPTY_MESSAGE}
     if empty:
         before_it = partial(earlier, spark, source, since)
@@ -234,10 +237,9 @@ def _with_whole_key_changes(
     return replace(cut, ends=ends, findings=(*cut.findings, *findings))
 
 
-def _stream_time(messages: DataFrame, until: datetime | None) -> int:
+def _stream_time(groups: Iterable[Group], until: datetime | None) -> int:
     """The source's clock: its newest message, or the interval's end; never the wall clock."""
-    row = messages.agg(F.max(F.unix_millis("timestamp")).alias("newest")).first()
-    newest = int(row["newest"]) if row and row["newest"] is not None else 0
+    newest = max((group.arrived_ms for group in groups), default=0)
     return max(newest, int(until.timestamp() * 1000)) if until else newest
 
 

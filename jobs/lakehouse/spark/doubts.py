@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
 
 import pyspark.sql.functions as F
 from pyspark.sql import DataFrame
@@ -37,12 +36,13 @@ class Doubts:
         events: `transaction, collection, total_order` of events that landed before the batch.
         behind: Data collection → place in commit order of what stands behind, in every topic
             partition and in any.
-        newest_landing: When the newest messages of the batch were landed.
+        newest_landing_us: When the newest messages of the batch were landed, in microseconds since
+            the epoch.
     """
 
     events: DataFrame
     behind: Mapping[str, tuple[int, int]]
-    newest_landing: datetime
+    newest_landing_us: int
 
 
 def look_again(
@@ -63,7 +63,7 @@ def look_again(
         landed: How far bronze goes.
         topics: Data collection → its topic.
     """
-    newest = envelopes.agg(F.max("landed_at").alias("at")).collect()[0]["at"]
+    newest = envelopes.agg(F.expr("unix_micros(max(landed_at)) AS at")).collect()[0]["at"]
     ids = F.broadcast(marks.select("transaction").distinct())
     events = earlier.where(IS_EVENT).join(ids, "transaction", "left_semi")
     return Doubts(

@@ -46,33 +46,47 @@ def load_marks(envelopes: DataFrame) -> DataFrame:
     return marks.where(f"transaction IS NOT NULL AND {known}")
 
 
-def bounds(marks: DataFrame, fresh: DataFrame) -> DataFrame:
-    """Each transaction once.
+def said(marks: DataFrame) -> DataFrame:
+    """What each mark says of its transaction, but for the data collections that an END counts.
 
     Args:
         marks: What `load_marks` gave.
-        fresh: Events that are not applied yet, with their `transaction`.
 
     Returns:
-        `transaction, order, began_ms, end, ended_at, newest`, and what its marks say: `marks` (how
-        many), `begin` and `first_end` (offsets), `differing` and `miscounted` (whether ENDs
-        contradict each other, or themselves). `newest` is the place of the last transaction that
-        has fresh events. One before it without END lost it; a BEGIN alone tells nothing, since a
-        connector that starts again may send it again.
+        `transaction, order, began_ms, end, ended_at, marks`, and what is judged of them: `begin`
+        and `first_end` (offsets), `least_counts` and `most_counts` (text that differs where ENDs
+        contradict each other), `miscounted` (whether an END contradicts itself).
     """
-    known = marks.groupBy("transaction").agg(
-        F.min("offset").alias("order"),
-        F.min("ts_ms").alias("began_ms"),
-        F.max(F.expr(f"if({_IS_END}, offset, NULL)")).alias("end"),
-        F.min(F.expr(f"if({_IS_END}, landed_at, NULL)")).alias("ended_at"),
-        F.count("*").alias("marks"),
-        F.min(F.expr(f"if({_IS_BEGIN}, offset, NULL)")).alias("begin"),
-        F.min(F.expr(f"if({_IS_END}, offset, NULL)")).alias("first_end"),
-        F.expr(f"min({_COUNTS}) <> max({_COUNTS})").alias("differing"),
-        F.max(F.expr(f"{_IS_END} AND event_count <> coalesce({_SUM}, 0)")).alias("miscounted"),
+    return marks.selectExpr(
+        "transaction",
+        "offset AS order",
+        "ts_ms AS began_ms",
+        f"if({_IS_END}, offset, NULL) AS `end`",
+        f"if({_IS_END}, landed_at, NULL) AS ended_at",
+        "1L AS marks",
+        f"if({_IS_BEGIN}, offset, NULL) AS begin",
+        f"if({_IS_END}, offset, NULL) AS first_end",
+        f"{_COUNTS} AS least_counts",
+        f"{_COUNTS} AS most_counts",
+        f"{_IS_END} AND event_count <> coalesce({_SUM}, 0) AS miscounted",
     )
-    with_events = known.join(fresh.select("transaction").distinct(), "transaction", "left_semi")
-    return known.crossJoin(with_events.agg(F.max("order").alias("newest")))
+
+
+def listed_collections(marks: DataFrame) -> DataFrame:
+    """How many events of which data collection END counts: `transaction, collection, expected`.
+
+    `listed` is true: of a collection whose events landed it may be false.
+    """
+    return (
+        marks.where(_IS_END)
+        .selectExpr("transaction", "explode(collections) AS c")
+        .selectExpr(
+            "transaction",
+            "c.data_collection AS collection",
+            "try_cast(c.event_count AS bigint) AS expected",
+            "true AS listed",
+        )
+    )
 
 
 def begun(earlier: DataFrame, topic: str, ends: DataFrame) -> int:
@@ -87,25 +101,9 @@ def begun(earlier: DataFrame, topic: str, ends: DataFrame) -> int:
     return begins.join(F.broadcast(ends), "transaction").select("transaction").distinct().count()
 
 
-def expected_events(marks: DataFrame, collections: Iterable[str]) -> DataFrame:
-    """How many events of each data collection END counts: `transaction, collection, expected`."""
-    return (
-        marks.where(_IS_END)
-        .select("transaction", F.explode("collections").alias("c"))
-        .select(
-            "transaction",
-            F.col("c.data_collection").alias("collection"),
-            F.col("c.event_count").try_cast("bigint").alias("expected"),
-        )
-        .where(F.col("collection").isin(*collections))
-        .distinct()
-    )
-
-
-def ingested(marks: DataFrame, source: SourceConfig) -> dict[str, str]:
-    """The data collections named by END whose topics this source lands, with the topic."""
+def ingested(collections: Iterable[str], source: SourceConfig) -> dict[str, str]:
+    """The data collections of these whose topics a source lands, with the topic."""
     other = re.compile(CONNECTORS[source.connector].other_collections or r"(?!)")
-    rows = marks.select(F.explode("collections.data_collection").alias("name")).distinct().collect()
-    topics = {r["name"]: sanitised_topic(f"{source.topic_prefix}.{r['name']}") for r in rows}
-    topics = {name: topic for name, topic in topics.items() if not other.fullmatch(name)}
+    names = (name for name in collections if not other.fullmatch(name))
+    topics = {name: sanitised_topic(f"{source.topic_prefix}.{name}") for name in names}
     return {n: t for n, t in topics.items() if topic_role(source, t) is TopicRole.DATA}

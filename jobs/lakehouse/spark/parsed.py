@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from lakehouse.config import SourceConfig
 from lakehouse.connectors import CONNECTORS
+from lakehouse.plan.groups import Group
 from lakehouse.plan.incarnations import Incarnations
 from lakehouse.plan.offsets import LandedOffsets
 from lakehouse.plan.progress import messages_between
@@ -20,6 +21,8 @@ from lakehouse.spark.envelopes import parse, read_slice
 from lakehouse.spark.incarnations import with_incarnations
 from lakehouse.spark.new_logs import Followed, follow_logs
 from lakehouse.spark.once import once
+from lakehouse.spark.profile import profile
+from lakehouse.spark.schema_samples import SchemaSamples
 from lakehouse.spark.session import tune
 from lakehouse.spark.since import Since
 
@@ -32,12 +35,16 @@ class Parsed:
         messages: Bronze rows.
         envelopes: The same parsed, in the logs that were known before.
         followed: The same in all their logs, with the names of today as far as they were known.
+        groups: The profile of these.
+        samples: The schemas that the messages carry.
         landed: How far bronze goes.
     """
 
     messages: DataFrame
     envelopes: DataFrame
     followed: Followed
+    groups: tuple[Group, ...]
+    samples: SchemaSamples
     landed: LandedOffsets
 
 
@@ -88,8 +95,10 @@ class LastParsed:
         # Names of today take part in how logs are found.
         if kept is not None and not any(since.incarnations.lives()):
             logs = replace(kept.followed.since, incarnations=since.incarnations)
-            envelopes = named(kept.followed.envelopes)
-            found = replace(kept, followed=replace(kept.followed, envelopes=envelopes, since=logs))
+            envelopes, known = named(kept.followed.envelopes), kept.followed.envelopes
+            groups = kept.groups if envelopes is known else profile(envelopes, logs.position)
+            followed = replace(kept.followed, envelopes=envelopes, since=logs)
+            found = replace(kept, followed=followed, groups=groups)
         else:
             messages, envelopes = (
                 (kept.messages, kept.envelopes)
@@ -97,7 +106,9 @@ class LastParsed:
                 else read_slice_parsed(spark, source, since, landed)
             )
             followed = follow_logs(spark, source, since, landed, envelopes, named)
-            found = Parsed(messages, envelopes, followed, landed)
+            groups = profile(followed.envelopes, followed.since.position)
+            samples = kept.samples if kept is not None else SchemaSamples(messages)
+            found = Parsed(messages, envelopes, followed, groups, samples, landed)
         is_first = kept is None and since.incarnations == Incarnations()
         self._of, self._parsed = (of, found) if is_first else (None, None)
         return found

@@ -6,11 +6,9 @@ the columns of each version. The number of groups grows with tables, not with me
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
-import orjson
 import pyspark.sql.functions as F
 from pyspark.sql import DataFrame
 
@@ -24,10 +22,10 @@ from lakehouse.plan.incarnations import Incarnations
 from lakehouse.plan.masks import masked_schema
 from lakehouse.plan.row_schema import RowSchema, proven_schema, read_schema
 from lakehouse.plan.sweeps import ENDS, STARTS
-from lakehouse.plan.types import Schema
 from lakehouse.spark.generations import begins_or_ends
 from lakehouse.spark.redelivery import suspect
-from lakehouse.spark.sql import any_of, in_partition, literal
+from lakehouse.spark.schema_samples import SchemaSamples
+from lakehouse.spark.sql import literal
 
 Schemas: TypeAlias = Mapping[TableIdentity, Mapping[int, RowSchema]]
 
@@ -66,6 +64,7 @@ def profile(envelopes: DataFrame, applied_position: str = "") -> tuple[Group, ..
     """
     groups = envelopes.groupBy(*_KEYS).agg(
         F.count("*").alias("count"),
+        F.max("arrived_ms").alias("arrived_ms"),
         F.expr(f"count_if(op != {literal(TRUNCATE)}) AS rows"),
         F.min("offset").alias("first_offset"),
         F.min("position").alias("first_position"),
@@ -118,6 +117,7 @@ def _group(row: Mapping[str, object]) -> Group:
         "fingerprint",
         "key_fields",
         "count",
+        "arrived_ms",
         "rows",
         "first_offset",
         "first_position",
@@ -146,7 +146,7 @@ def _text(value: object) -> str | None:
 
 
 def load_schemas(
-    messages: DataFrame,
+    messages: SchemaSamples,
     envelopes: DataFrame,
     tables: Mapping[TableIdentity, Sequence[Group]],
     source: SourceConfig,
@@ -155,7 +155,7 @@ def load_schemas(
     """The columns of each table's schema versions, as far as masks let them be known.
 
     Args:
-        messages: Bronze rows of the batch.
+        messages: Of bronze rows of the batch.
         envelopes: The same, parsed.
         tables: The groups of each table.
         source: Its connector, declared types and masks.
@@ -164,7 +164,7 @@ def load_schemas(
     Raises:
         ConfigError: A mask needs the secret, and there is none.
     """
-    samples = _samples(messages, [group for mine in tables.values() for group in mine])
+    samples = messages.of(group for mine in tables.values() for group in mine)
     bare = [fingerprint for fingerprint, schema in samples.items() if schema is None]
     proven = _proven(envelopes, bare) if bare else {}
     connector, secret = CONNECTORS[source.connector], mask_secret(source)
@@ -192,32 +192,6 @@ def _first_positions(groups: Sequence[Group]) -> dict[int, str | None]:
             known = [] if group.first_position is None else [group.first_position]
             found.setdefault(group.fingerprint, []).extend(known)
     return {fingerprint: min(positions, default=None) for fingerprint, positions in found.items()}
-
-
-def _samples(messages: DataFrame, groups: Sequence[Group]) -> dict[int, Schema | None]:
-    """The schema of each fingerprint, from one message; None where the messages carry none."""
-    samples = {
-        group.fingerprint: (group.topic, group.partition, group.first_offset)
-        for group in groups
-        if group.fingerprint is not None
-    }
-    wanted = any_of(
-        f"{in_partition((topic, partition))} AND offset = {offset}"
-        for topic, partition, offset in samples.values()
-    )
-    rows = messages.where(wanted).select("topic", "partition", "offset", "value").collect()
-    values = {(row["topic"], row["partition"], row["offset"]): row["value"] for row in rows}
-    return {fingerprint: _schema(bytes(values[place])) for fingerprint, place in samples.items()}
-
-
-def _schema(value: bytes) -> Schema | None:
-    try:
-        document = orjson.loads(value)
-    except orjson.JSONDecodeError:
-        # It refuses numbers beyond a double's range, which Spark reads and which spoil one value.
-        document = json.loads(value)
-    schema = document.get("schema") if isinstance(document, dict) else None
-    return schema if isinstance(schema, dict) else None
 
 
 def _proven(envelopes: DataFrame, fingerprints: Sequence[int]) -> dict[int, dict[str, str]]:

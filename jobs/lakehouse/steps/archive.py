@@ -97,4 +97,4 @@ def _from_bronze(
         for number, next_offset in progress.next_offsets.items()
     )
     messages = bronze.messages_at(spark, head)
-    return within(spark, messages, ranges).select(*map(F.col, MESSAGE_COLUMNS)), ranges
+    return within(messages, ranges).select(*map(F.col, MESSAGE_COLUMNS)), ranges

@@ -74,8 +74,8 @@ def _read(context: StepContext) -> LandedSchemas:
     if not end.topics:
         return LandedSchemas({}, {}, (), recorded)
     parsed = context.parsed.read(spark, source, since, end)
-    messages, followed = parsed.messages, parsed.followed
-    envelopes, groups = followed.envelopes, profile(followed.envelopes)
+    followed, groups = parsed.followed, parsed.groups
+    envelopes = followed.envelopes
     beside = Landed(groups, recorded, end, followed.since.epochs)
     statements = read_statements(context, envelopes, beside)
     source = as_renamed(source, recorded)
@@ -86,7 +86,7 @@ def _read(context: StepContext) -> LandedSchemas:
         envelopes = with_incarnations(envelopes, connector, lives)
         groups = profile(envelopes)
     mine = table_groups(groups, source)
-    versions = batch_versions(mine, load_schemas(messages, envelopes, mine, source, lives))
+    versions = batch_versions(mine, load_schemas(parsed.samples, envelopes, mine, source, lives))
     names = table_names(
         versions,
         source.connector,

@@ -115,14 +115,14 @@ def archive_landing(context: StepContext, bronze: Bronze, archive: Archive) -> L
 
     def confirm(ref: str, landed: LandedOffsets) -> None:
         known = plan_archive(name, landed, archive.contents).landed
-        refuse_differences(spark, archive, bronze.messages(spark, ref), known)
+        refuse_differences(archive, bronze.messages(spark, ref), known)
 
     def check(plan: LandingPlan, counts: Iterable[PartitionCount]) -> None:
         archive.refuse_missing(plan, counts)
 
     return Landing(
         plan=lambda landed: plan_archive(name, landed, archive.contents).landing,
-        read=lambda planned: within(spark, archive.messages, planned.ranges),
+        read=lambda planned: within(archive.messages, planned.ranges),
         run_id=context.run_id,
         attempt=context.attempt,
         confirm=confirm,
