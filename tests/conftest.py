@@ -62,9 +62,18 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
 
 
 @pytest.fixture(scope="session")
-def spark(settings: Settings) -> Iterator[SparkSession]:
+def long_lived() -> bool:
+    """Whether the session works for so long, alone, that a second compiler pays.
+
+    Of four sessions on two cores each spends 40 % of its time in that (measured).
+    """
+    return False
+
+
+@pytest.fixture(scope="session")
+def spark(settings: Settings, long_lived: bool) -> Iterator[SparkSession]:
     """The one Spark session of a test run."""
-    os.environ.update(spark_environment(settings.home, long_lived=True))
+    os.environ.update(spark_environment(settings.home, long_lived=long_lived))
     session = spark_session("tests", settings)
     tune(session, 0)  # What tests look at is small, as are the batches that they apply.
     yield session

@@ -43,7 +43,8 @@ class Batch:
         """`i, aid, op, v` of each event: its place in the batch, key, operation and version.
 
         Args:
-            places: A relation with the column `i`, from 0 to the number of events.
+            places: A relation with the column `i`, from 0 to the number of events; where it has a
+                column `n`, the number of a table, the events have it too.
         """
         keys = self.changes * 2 // 3
         hot = max(keys // 5, 1)
@@ -52,11 +53,11 @@ class Batch:
         old = f"(j * {_STRIDE} + {self.number} * 104729) % {self.rows}"
         new = f"{self.rows} + {self.number} * {_BATCH} + j"
         return (
-            f"SELECT i, j, CAST(if(j % 4 = 1, {new}, {old}) AS BIGINT) AS aid, "
+            f"SELECT *, CAST(if(j % 4 = 1, {new}, {old}) AS BIGINT) AS aid, "
             f"if(j % 4 = 1, if(i < {keys}, 'c', 'u'), "
             f"if(j >= {hot} AND j % 16 = 0, 'd', 'u')) AS op, "
             f"CAST({self.number} * {_BATCH} + i AS BIGINT) AS v "
-            f"FROM (SELECT i, {key} AS j FROM ({places}) AS places) AS keyed"
+            f"FROM (SELECT *, {key} AS j FROM ({places}) AS places) AS keyed"
         )
 
 

@@ -1,7 +1,11 @@
-"""Change events of accounts as Debezium's PostgreSQL connector sends them, without schemas."""
+"""Change events of accounts as Debezium's PostgreSQL connector sends them, without schemas.
+
+There may be many tables of accounts, `accounts_0` and so on, each with the same rows and changes.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from pyspark.sql import DataFrame, SparkSession
@@ -9,36 +13,51 @@ from pyspark.sql import DataFrame, SparkSession
 from tests.bench.accounts import COLUMNS, Batch, row
 
 PREFIX = "bench"
-TOPIC = f"{PREFIX}.public.accounts"
 # So far apart that no batch reaches the next one's; the first load stands before all of them.
 _LOG, _STEP, _TOGETHER = 1_000_000_000_000, 48, 100
 _SENT = datetime(2026, 1, 1, tzinfo=UTC)
 _SENT_MS = int(_SENT.timestamp() * 1000)
 
 
-def first_load(spark: SparkSession, rows: int) -> DataFrame:
+def table_name(number: int) -> str:
+    """How a table of accounts is called in its schema."""
+    return f"accounts_{number}"
+
+
+def topic(number: int) -> str:
+    """The topic of a table."""
+    return f"{PREFIX}.public.{table_name(number)}"
+
+
+def first_load(spark: SparkSession, rows: int, tables: Iterable[int] = (0,)) -> DataFrame:
     """Read events of a source snapshot: bronze's columns up to `headers`."""
-    places = spark.range(rows).selectExpr("id AS i", "id AS aid", "'r' AS op", "0L AS v")
+    places = _places(spark, rows, tables).selectExpr("*", "i AS aid", "'r' AS op", "0L AS v")
     return _messages(places, "'true'", "CAST(1000 AS BIGINT)", "concat('[null,\"', lsn, '\"]')")
 
 
-def changes(spark: SparkSession, batch: Batch) -> DataFrame:
+def changes(spark: SparkSession, batch: Batch, tables: Iterable[int] = (0,)) -> DataFrame:
     """The events of a batch, each in its place: bronze's columns up to `headers`."""
-    spark.range(batch.changes).selectExpr("id AS i").createOrReplaceTempView("places")
-    events = spark.sql(batch.events("SELECT i FROM places"))
-    lsn = f"{_LOG} * {batch.number} + i * {_STEP}"
+    _places(spark, batch.changes, tables).createOrReplaceTempView("places")
+    events = spark.sql(batch.events("SELECT * FROM places"))
+    lsn = f"{_LOG} * {batch.number} + (n * {batch.changes} + i) * {_STEP}"
     sequence = f"concat('[\"', lsn - {_STEP}, '\",\"', lsn, '\"]')"
     return _messages(events, "'false'", lsn, sequence)
 
 
+def _places(spark: SparkSession, count: int, tables: Iterable[int]) -> DataFrame:
+    """So many places `i` in each of the tables `n`."""
+    numbers = ", ".join(map(str, tables))
+    return spark.range(count).selectExpr("id AS i", f"explode(array({numbers})) AS n")
+
+
 def _messages(events: DataFrame, snapshot: str, lsn: str, sequence: str) -> DataFrame:
     image = f"named_struct({', '.join(f'{chr(39)}{name}{chr(39)}, {name}' for name in COLUMNS)})"
-    rows = events.selectExpr("i", "op", f"{lsn} AS lsn", *row())
+    rows = events.selectExpr("i", "n", "op", f"{lsn} AS lsn", *row())
     source = (
         "named_struct('version', '3.6.1.Final', 'connector', 'postgresql', "
         f"'name', '{PREFIX}', 'ts_ms', {_SENT_MS}, 'snapshot', {snapshot}, 'db', '{PREFIX}', "
         f"'sequence', {sequence}, 'ts_us', {_SENT_MS}000L, 'ts_ns', {_SENT_MS}000000L, "
-        "'schema', 'public', 'table', 'accounts', "
+        "'schema', 'public', 'table', concat('accounts_', n), "
         f"'txId', 700 + CAST(i / {_TOGETHER} AS BIGINT), 'lsn', lsn, 'xmin', CAST(NULL AS BIGINT))"
     )
     envelope = (
@@ -48,7 +67,7 @@ def _messages(events: DataFrame, snapshot: str, lsn: str, sequence: str) -> Data
         f"'ts_us', {_SENT_MS}000L, 'ts_ns', {_SENT_MS}000000L)"
     )
     return rows.selectExpr(
-        f"'{TOPIC}' AS topic",
+        f"concat('{PREFIX}.public.accounts_', n) AS topic",
         "0 AS partition",
         "i AS offset",
         f"timestamp_millis({_SENT_MS}) AS timestamp",

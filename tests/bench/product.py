@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import time
 import uuid
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 
@@ -22,51 +25,63 @@ from lakehouse.steps.land import landing_outcome
 from lakehouse.steps.runner import execute, run_recorded
 from tests.bench.accounts import COLUMNS, Batch
 from tests.bench.cpu import cpu_seconds
-from tests.bench.messages import PREFIX, TOPIC, changes, first_load
+from tests.bench.messages import PREFIX, changes, first_load, table_name, topic
 
 REST: tuple[Step, ...] = ("check", "apply", "validate", "publish")
 
 
+@dataclass(frozen=True)
+class Cost:
+    """What a step took, in seconds."""
+
+    cpu: float
+    wall: float
+
+
 @dataclass
 class Product:
-    """One source with a table of accounts.
+    """One source with tables of accounts.
 
     Attributes:
-        sent: How many messages its topic has.
+        tables: How many.
+        sent: Table → how many messages its topic has.
         newest: The run that landed the last of them.
     """
 
     spark: SparkSession
     settings: Settings
     name: str
-    sent: int = 0
+    tables: int = 1
+    sent: Counter[int] = field(default_factory=Counter)
     newest: str = ""
 
     @property
     def source(self) -> SourceConfig:
         """Its configuration: messages without schema have the types that it declares."""
         columns = "".join(f'{name} = {{ type = "{_DECLARED[kind]}" }}\n' for name, kind in _KINDS)
-        return parse_source(
-            f'connector = "postgresql"\ntopic_prefix = "{PREFIX}"\n'
-            f'[tables."public.accounts".columns]\n{columns}',
-            self.name,
+        declared = "".join(
+            f'[tables."public.{table_name(number)}".columns]\n{columns}'
+            for number in range(self.tables)
         )
+        text = f'connector = "postgresql"\ntopic_prefix = "{PREFIX}"\n{declared}'
+        return parse_source(text, self.name)
 
-    @property
-    def silver(self) -> str:
-        """Its table, namespace and name."""
-        return f"silver_{self.name}.public__accounts"
+    def silver(self, number: int = 0) -> str:
+        """One of its tables, namespace and name."""
+        return f"silver_{self.name}.public__{table_name(number)}"
 
-    def load(self, rows: int) -> dict[str, float]:
-        """The first load as one run; CPU seconds of each step."""
-        return self.run(first_load(self.spark, rows), rows)
+    def load(self, rows: int) -> dict[str, Cost]:
+        """The first load of all tables as one run; what each step took."""
+        every = range(self.tables)
+        return self.run(first_load(self.spark, rows, every), rows, every)
 
-    def change(self, batch: Batch) -> dict[str, float]:
-        """A batch as one run; CPU seconds of each step."""
-        return self.run(changes(self.spark, batch), batch.changes)
+    def change(self, batch: Batch, tables: Iterable[int] = (0,)) -> dict[str, Cost]:
+        """A batch of each of the tables, as one run; what each step took."""
+        some = tuple(tables)
+        return self.run(changes(self.spark, batch, some), batch.changes, some)
 
-    def run(self, messages: DataFrame, count: int) -> dict[str, float]:
-        """Land so many messages, and do the steps behind that."""
+    def run(self, messages: DataFrame, count: int, tables: Iterable[int]) -> dict[str, Cost]:
+        """Land so many messages of each of the tables, and do the steps behind that."""
         context = StepContext(
             source=self.source,
             settings=self.settings,
@@ -75,8 +90,9 @@ class Product:
             run_id=f"bench_{uuid.uuid4().hex[:8]}",
             run_started=datetime.now(UTC),
         )
-        placed = messages.withColumn("offset", F.col("offset") + self.sent)
-        self.sent += count
+        before = ", ".join(f"{number}, {self.sent[number]}L" for number in tables)
+        placed = messages.withColumn("offset", F.expr(f"offset + map({before})[n]")).drop("n")
+        self.sent.update(dict.fromkeys(tables, count))
         found = {"land": _measured(partial(_land, context, placed, self.sent))}
         for step in REST:
             found[step] = _measured(partial(execute, step, context))
@@ -88,22 +104,25 @@ _KINDS = tuple(COLUMNS.items())
 _DECLARED = {"bigint": "bigint", "int": "integer", "string": "varchar"}
 
 
-def _land(context: StepContext, messages: DataFrame, end: int) -> StepOutcome:
-    bounds = TopicBounds(TOPIC, "bench", (PartitionBounds(0, 0, end),))
+def _land(context: StepContext, messages: DataFrame, sent: Counter[int]) -> StepOutcome:
+    bounds = tuple(
+        TopicBounds(topic(number), "bench", (PartitionBounds(0, 0, end),))
+        for number, end in sent.items()
+    )
 
     def plan(landed: LandedOffsets) -> LandingPlan:
-        return plan_landing(landed, (bounds,))
+        return plan_landing(landed, bounds)
 
     def landed(context: StepContext) -> StepOutcome:
         landing = Landing(plan, lambda _: messages, context.run_id, context.attempt)
         done = land(context.spark, Bronze(context.source.name, context.ledger), landing)
-        return landing_outcome(context, done, 1, ())
+        return landing_outcome(context, done, len(bounds), ())
 
     return run_recorded("land", context, landed)
 
 
-def _measured(work: partial[StepOutcome]) -> float:
-    before = cpu_seconds()
+def _measured(work: partial[StepOutcome]) -> Cost:
+    cpu, began = cpu_seconds(), time.monotonic()
     outcome = work()
     assert (outcome.status, outcome.exit_code) == ("succeeded", 0), outcome.message
-    return cpu_seconds() - before
+    return Cost(cpu_seconds() - cpu, time.monotonic() - began)

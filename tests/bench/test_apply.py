@@ -73,9 +73,9 @@ def _rounds(spark: SparkSession, settings: Settings, folder: Path, rows: int) ->
     batches = []
     for number in range(1, _WARM + ROUNDS + 1):
         batches.append(Batch(number, CHANGES, rows))
-        silver = _files(settings, product.silver)
-        for step, cpu in product.change(batches[-1]).items():
-            found.setdefault(step, []).append(cpu)
+        silver = _files(settings, product.silver())
+        for step, cost in product.change(batches[-1]).items():
+            found.setdefault(step, []).append(cost.cpu)
         bronze = full_name(f"bronze.{name}")
         landed = _files(settings, f"bronze.{name}", f"run_id = '{product.newest}'")
         found.setdefault("limit", []).append(_limit(folder / str(number), landed, silver))
@@ -84,7 +84,7 @@ def _rounds(spark: SparkSession, settings: Settings, folder: Path, rows: int) ->
                 _measured(partial(each.merge, bronze, product.newest))
             )
     told = duckdb.sql(expected(batches, rows)).fetchall()[0]
-    for table in (full_name(product.silver), *(each.table for each in merged.values())):
+    for table in (full_name(product.silver()), *(each.table for each in merged.values())):
         assert tuple(spark.sql(checksum(table)).collect()[0]) == told, table
     found["run"] = [sum(each) for each in zip(*(found[s] for s in ("land", *REST)), strict=True)]
     return found
