@@ -71,7 +71,7 @@ def long_lived() -> bool:
 
 
 @pytest.fixture(scope="session")
-def spark(settings: Settings, long_lived: bool) -> Iterator[SparkSession]:
+def spark(settings: Settings, *, long_lived: bool) -> Iterator[SparkSession]:
     """The one Spark session of a test run."""
     os.environ.update(spark_environment(settings.home, long_lived=long_lived))
     session = spark_session("tests", settings)
