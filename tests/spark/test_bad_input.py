@@ -29,8 +29,8 @@ from tests.support.debezium import Postgres, Table, column
 from tests.support.runs import laws_hold, open_runs
 from tests.support.sampling import EVERY_CASE, share
 
-# How a connector's events carry positions makes kinds of them: in a log, or in a file of many.
-SAMPLED = list(ALL) if EVERY_CASE else ["postgresql", "mysql"]
+# The source with the odd values; what is bad is so whatever sends it.
+SAMPLED = list(ALL) if EVERY_CASE else ["postgresql"]
 EVERY = [(connector, name) for connector, (_, cases) in ALL.items() for name in cases]
 CASES = [(connector, name) for connector, name in EVERY if connector in SAMPLED]
 

@@ -178,7 +178,8 @@ def test_main_is_replaced_only_where_it_is_as_it_was_compared(
     assert contents(runs) == running
 
 
-@pytest.mark.parametrize("write", [1, pytest.param(2, marks=pytest.mark.further)])
+@pytest.mark.further
+@pytest.mark.parametrize("write", [1, 2])
 def test_a_rebuild_that_was_killed_leaves_the_old_rows_or_the_new_and_is_finished(
     spark: SparkSession, settings: Settings, tmp_path: Path, write: int
 ):

@@ -31,7 +31,6 @@ from tests.soak.product import Product
 from tests.stack.conftest import Stack
 from tests.stack.messages import Message
 from tests.support.narrowed import narrowed
-from tests.support.sampling import EVERY_CASE
 
 # The second one's change rounds what is stored, of which no event comes.
 NARROWED, ROUNDED, FREE = TABLES = ("load_narrowed", "load_rounded", "load_free")
@@ -166,7 +165,8 @@ def open_load(spark, settings: Settings, stack: Stack, name: str) -> Load:
     return Load(stack, name, Product(spark, settings, source))
 
 
-@pytest.mark.parametrize("name", list(BREAKING) if EVERY_CASE else ["shop"])
+@pytest.mark.further
+@pytest.mark.parametrize("name", BREAKING)
 def test_no_row_behind_a_breaking_change_is_applied_and_none_is_lost(
     spark, settings: Settings, stack: Stack, monkeypatch: pytest.MonkeyPatch, name: str
 ):
@@ -187,7 +187,7 @@ def test_no_row_behind_a_breaking_change_is_applied_and_none_is_lost(
         run_sql(database, f"ALTER TABLE {ROUNDED} {breaking.round}")
         first = {table: load.first_changed(table) for table in (NARROWED, ROUNDED)}
         seen = 0
-        for _ in range(2 if EVERY_CASE else 1):
+        for _ in range(2):
             cut = load.product.run()
             excluded = json.loads(cut.excluded)
             assert [table for table in first if not any(table in each for each in excluded)] == []

@@ -173,7 +173,8 @@ def test_a_signal_is_sent_once_for_an_id(stack: Stack, name: str):
         assert "is already in" in again.told
 
 
-@pytest.mark.parametrize("changing", SOURCES if EVERY_CASE else ["shop"], indirect=True)
+@pytest.mark.further
+@pytest.mark.parametrize("changing", SOURCES, indirect=True)
 def test_a_snapshot_is_followed_until_its_rows_are_published(
     spark, settings: Settings, changing: Changing, name: str, monkeypatch: pytest.MonkeyPatch
 ):
