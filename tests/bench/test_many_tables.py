@@ -1,6 +1,6 @@
 """W3: a run over a source of many tables, of which some have changes.
 
-`BENCH_TABLES` (tables/changed ones, `200/200,1000/20`), `BENCH_CHANGES` (1000 of each),
+`BENCH_SHAPES` (tables/changed ones, `200/200,1000/20`), `BENCH_CHANGES` (1000 of each),
 `BENCH_ROWS` (5000 of each at first), `BENCH_ROUNDS` (3, behind one that warms up). Wall seconds;
 the catalog's commits are counted in each table's own metadata.
 """
@@ -25,7 +25,7 @@ from tests.bench.product import Product
 
 SHAPES = [
     tuple(map(int, text.split("/")))
-    for text in os.environ.get("BENCH_TABLES", "200/200,1000/20").split(",")
+    for text in os.environ.get("BENCH_SHAPES", "200/200,1000/20").split(",")
 ]
 CHANGES = int(os.environ.get("BENCH_CHANGES", "1000"))
 ROWS = int(os.environ.get("BENCH_ROWS", "5000"))
