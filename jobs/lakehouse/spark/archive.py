@@ -32,7 +32,7 @@ from lakehouse.spark.archive_parsing import (
 )
 from lakehouse.spark.bronze import PartitionCount
 from lakehouse.spark.erased_messages import is_erased
-from lakehouse.spark.sql import any_of, in_partition, literal
+from lakehouse.spark.ranges import within
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,22 +97,6 @@ def open_archive(
             yield Archive(tuple(files), lines.select(*MESSAGE_COLUMNS), contents, counts)
         finally:
             lines.unpersist()
-
-
-def within(messages: DataFrame, ranges: Sequence[OffsetRange]) -> DataFrame:
-    """The messages of offset ranges.
-
-    Messages that say their topic id have to have that of the range.
-    """
-    has_id = "topic_id" in messages.columns
-    return messages.where(
-        any_of(
-            f"{in_partition((each.topic, each.partition))} "
-            f"AND offset >= {each.start} AND offset < {each.end}"
-            + (f" AND topic_id = {literal(each.topic_id)}" if has_id else "")
-            for each in ranges
-        )
-    )
 
 
 def refuse_differences(archive: Archive, bronze: DataFrame, ranges: Sequence[OffsetRange]) -> None:

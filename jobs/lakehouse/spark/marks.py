@@ -21,7 +21,8 @@ from lakehouse.spark.sql import literal
 
 _IS_END = f"status = {literal(END)}"
 _IS_BEGIN = f"status = {literal(BEGIN)}"
-_COUNTS = f"if({_IS_END}, to_json(struct(event_count, array_sort(collections))), NULL)"
+# A number: rows with text that is aggregated are sorted, all events of the batch among them.
+_COUNTS = f"if({_IS_END}, xxhash64(to_json(struct(event_count, array_sort(collections)))), NULL)"
 _SUM = (
     "aggregate(collections, 0L, (sum, c) -> sum + coalesce(try_cast(c.event_count AS bigint), 0))"
 )
@@ -54,7 +55,7 @@ def said(marks: DataFrame) -> DataFrame:
 
     Returns:
         `transaction, order, began_ms, end, ended_at, marks`, and what is judged of them: `begin`
-        and `first_end` (offsets), `least_counts` and `most_counts` (text that differs where ENDs
+        and `first_end` (offsets), `least_counts` and `most_counts` (which differ where ENDs
         contradict each other), `miscounted` (whether an END contradicts itself).
     """
     return marks.selectExpr(

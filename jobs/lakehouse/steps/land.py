@@ -14,7 +14,7 @@ from lakehouse.plan.kafka_faults import kafka_exceptions, kafka_fault
 from lakehouse.plan.landing import LandingPlan, gone_topics, landing_topics, plan_landing
 from lakehouse.plan.lost_ranges import refuse_lost, refuse_other_topics
 from lakehouse.plan.offsets import LandedOffsets
-from lakehouse.spark.archive import Archive, open_archive, refuse_differences, within
+from lakehouse.spark.archive import Archive, open_archive, refuse_differences
 from lakehouse.spark.bronze import Bronze, PartitionCount
 from lakehouse.spark.kafka import (
     read_messages,
@@ -23,6 +23,7 @@ from lakehouse.spark.kafka import (
     read_topics,
 )
 from lakehouse.spark.land import Landed, Landing, land
+from lakehouse.spark.ranges import within
 from lakehouse.spark.session import tune
 from lakehouse.steps.context import Json, StepContext, StepOutcome
 
