@@ -13,6 +13,8 @@ from pyspark.sql import DataFrame, SparkSession
 from tests.bench.accounts import COLUMNS, Batch, row
 
 PREFIX = "bench"
+_TABLE = "accounts_"
+_TOPIC = f"{PREFIX}.public.{_TABLE}"
 # So far apart that no batch reaches the next one's; the first load stands before all of them.
 _LOG, _STEP, _TOGETHER = 1_000_000_000_000, 48, 100
 _SENT = datetime(2026, 1, 1, tzinfo=UTC)
@@ -21,22 +23,22 @@ _SENT_MS = int(_SENT.timestamp() * 1000)
 
 def table_name(number: int) -> str:
     """How a table of accounts is called in its schema."""
-    return f"accounts_{number}"
+    return f"{_TABLE}{number}"
 
 
 def topic(number: int) -> str:
     """The topic of a table."""
-    return f"{PREFIX}.public.{table_name(number)}"
+    return f"{_TOPIC}{number}"
 
 
 def first_load(spark: SparkSession, rows: int, tables: Iterable[int] = (0,)) -> DataFrame:
-    """Read events of a source snapshot: bronze's columns up to `headers`."""
+    """Read events of a source snapshot: bronze's columns up to `headers`, and `n`."""
     places = _places(spark, rows, tables).selectExpr("*", "i AS aid", "'r' AS op", "0L AS v")
     return _messages(places, "'true'", "CAST(1000 AS BIGINT)", "concat('[null,\"', lsn, '\"]')")
 
 
 def changes(spark: SparkSession, batch: Batch, tables: Iterable[int] = (0,)) -> DataFrame:
-    """The events of a batch, each in its place: bronze's columns up to `headers`."""
+    """The events of a batch, each in its place: bronze's columns up to `headers`, and `n`."""
     _places(spark, batch.changes, tables).createOrReplaceTempView("places")
     events = spark.sql(batch.events("SELECT * FROM places"))
     lsn = f"{_LOG} * {batch.number} + (n * {batch.changes} + i) * {_STEP}"
@@ -57,7 +59,7 @@ def _messages(events: DataFrame, snapshot: str, lsn: str, sequence: str) -> Data
         "named_struct('version', '3.6.1.Final', 'connector', 'postgresql', "
         f"'name', '{PREFIX}', 'ts_ms', {_SENT_MS}, 'snapshot', {snapshot}, 'db', '{PREFIX}', "
         f"'sequence', {sequence}, 'ts_us', {_SENT_MS}000L, 'ts_ns', {_SENT_MS}000000L, "
-        "'schema', 'public', 'table', concat('accounts_', n), "
+        f"'schema', 'public', 'table', concat('{_TABLE}', n), "
         f"'txId', 700 + CAST(i / {_TOGETHER} AS BIGINT), 'lsn', lsn, 'xmin', CAST(NULL AS BIGINT))"
     )
     envelope = (
@@ -67,7 +69,8 @@ def _messages(events: DataFrame, snapshot: str, lsn: str, sequence: str) -> Data
         f"'ts_us', {_SENT_MS}000L, 'ts_ns', {_SENT_MS}000000L)"
     )
     return rows.selectExpr(
-        f"concat('{PREFIX}.public.accounts_', n) AS topic",
+        "n",
+        f"concat('{_TOPIC}', n) AS topic",
         "0 AS partition",
         "i AS offset",
         f"timestamp_millis({_SENT_MS}) AS timestamp",
