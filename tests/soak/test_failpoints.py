@@ -20,7 +20,7 @@ KILLS = int(os.environ.get("FAILPOINT_KILLS", "20"))
 SEED = int(os.environ.get("FAILPOINT_SEED", "7"))
 STEPS = os.environ.get("FAILPOINT_STEPS", "land check apply validate publish maintain catalog")
 # A run that makes all its writes through Java makes so many.
-PLACES = {**PASSED, "catalog.before": 18, "catalog.after": 18}
+PLACES = {**PASSED, "catalog.before": 13, "catalog.after": 13}
 # After so many kills a clean run is looked at row by row.
 _CHECK_EVERY = 10
 

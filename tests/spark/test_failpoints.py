@@ -29,8 +29,8 @@ KILLED = [
     ("validate.after_mirror", 1),
     ("publish.between_tables", 7),
     ("maintain.after_commit", 9),
-    ("catalog.before", 9),
-    ("catalog.after", 17),
+    ("catalog.before", 6),
+    ("catalog.after", 12),
 ]
 SAMPLED = [("apply.before_write", 4)]
 FAILING = ["apply.between_tables"]

@@ -7,13 +7,16 @@ In: a table and a ref. Out: one commit, which is there whatever an error says (`
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
 from pyspark.sql import SparkSession
 
 from lakehouse.errors import MainMoved
 from lakehouse.names import quote_ident
 from lakehouse.plan.catalog import CATALOG
 from lakehouse.plan.tables import MAIN
-from lakehouse.spark.commits import FAILURES, change, ref_of
+from lakehouse.spark.commits import FAILURES, change, load, make, ref_of
 from lakehouse.spark.tables import full_name
 
 
@@ -50,12 +53,53 @@ def fast_forward(spark: SparkSession, table: str, branch: str) -> None:
         MainMoved: `main` has commits that the branch does not start from.
     """
     call = f"CALL {CATALOG}.system.fast_forward('{full_name(table)}', '{MAIN}', '{branch}')"
-    try:
+    with _first_or_moved(table, branch):
         change(spark, call, lambda: _is_at(spark, table, _ref(spark, table, branch)))
+
+
+def publish_tag(
+    spark: SparkSession, table: str, tag: str, snapshot_id: int, over: Iterable[str]
+) -> None:
+    """Move `main` to what a tag names and drop branches, in one commit.
+
+    Args:
+        spark: The session.
+        table: Namespace and name.
+        tag: Made at the snapshot where it is not there.
+        snapshot_id: What the tag names.
+        over: Branches that are there.
+
+    Raises:
+        MainMoved: `main` has commits that the snapshot does not start from.
+    """
+    gone = tuple(over)
+
+    def act() -> None:
+        loaded = load(spark, full_name(table))
+        refs = loaded.manageSnapshots()
+        if not loaded.refs().get(tag):
+            refs = refs.createTag(tag, snapshot_id)
+        refs = refs.fastForwardBranch(MAIN, tag)
+        for branch in gone:
+            refs = refs.removeBranch(branch)
+        refs.commit()
+
+    def is_made() -> bool:
+        left = [_ref(spark, table, branch) for branch in gone]
+        return _is_at(spark, table, snapshot_id) and not any(left)
+
+    with _first_or_moved(table, tag):
+        make(act, is_made)
+
+
+@contextmanager
+def _first_or_moved(table: str, ref: str) -> Iterator[None]:
+    try:
+        yield
     except FAILURES as failure:
         if is_lost_race(str(failure)):
             raise MainMoved(
-                f"Table {table!r}: branch {branch!r} does not start at the current main: "
+                f"Table {table!r}: {ref!r} does not start at the current main: "
                 "expected no other commit meanwhile; the step has to be staged again"
             ) from failure
         raise

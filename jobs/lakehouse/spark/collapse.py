@@ -52,12 +52,12 @@ def judge_events(rows: DataFrame, stored: DataFrame, barrier: str, *, is_bag: bo
 
     Args:
         rows: From `events.table_rows`.
-        stored: From `silver.stored_state`.
+        stored: From `stored.stored_state`.
         barrier: Position of the newest truncate that is applied already; empty for none.
         is_bag: Whether a source snapshot may read equal rows, which have one position too.
 
     Returns:
-        The rows with `verdict, repeated, is_newer, had, live, standing, stored_position,
+        The rows with `verdict, repeated, is_newer, had, live, standing, places, stored_position,
         stored_image`; `repeated` events are in bronze or in the batch already, `is_newer` says of
         any event, quarantined or not, that it is newer than what silver has of its key.
     """
@@ -82,6 +82,7 @@ def judge_events(rows: DataFrame, stored: DataFrame, barrier: str, *, is_bag: bo
         "coalesce(had, 0) AS had",
         "coalesce(had, 0) > 0 AS live",
         "coalesce(standing, false) AS standing",
+        "places",
         "stored_image",
         f"redelivered OR {again} AS repeated",
         f"NOT {is_older} AS is_newer",
@@ -117,13 +118,13 @@ def winners(judged: DataFrame, truncate: str, plan: TablePlan) -> DataFrame:
 
     Returns:
         `row_key, key, op, position, topic, partition, offset, source_ts_ms, image, snapshot,
-        unavailable, had, standing, marked, shifted_at, copies, recreated, unknown, kept`; `copies`
-        says how many live rows the key has afterwards, `kept` whether it has any, `recreated` that
-        a row was created that was there, `unknown` that one changed that never came; `shifted_at`
-        is for `unshifted`.
+        unavailable, had, standing, places, marked, shifted_at, copies, recreated, unknown, kept`;
+        `copies` says how many live rows the key has afterwards, `kept` whether it has any,
+        `recreated` that a row was created that was there, `unknown` that one changed that never
+        came; `shifted_at` is for `unshifted`.
         With `soft` also `last_image`: what the row was last, before the batch or in it.
     """
-    fields = (*_EVENT, "snapshot", "unavailable", "had", "standing")
+    fields = (*_EVENT, "snapshot", "unavailable", "had", "standing", "places")
     event = ", ".join((*fields, "moves", "stored_position", "stored_image"))
     last = f"max_by(struct({event}), {_ORDER}) AS e"
     newer = _survives(truncate)

@@ -29,27 +29,38 @@ _ROW_TRIES = 3
 # maintenance copies.
 COMMIT_PROPERTY = "lakehouse-commit"
 _DELETE = "delete"
+_CONFLICT = "ValidationException"
 FAILURES = (PySparkException, Py4JJavaError)
 _LOG = structlog.get_logger()
 
 
 def change(spark: SparkSession, statement: str, is_made: Callable[[], bool]) -> None:
-    """Change a table's metadata; Iceberg does not repeat such a change when another is first.
+    """Change a table's metadata by a statement.
 
     Args:
         spark: The session.
         statement: Makes the change in one commit.
         is_made: Whether the table, loaded again, has it.
     """
+    make(lambda: spark.sql(statement), is_made)
+
+
+def make(act: Callable[[], object], is_made: Callable[[], bool]) -> None:
+    """Change a table's metadata; Iceberg does not repeat such a change when another is first.
+
+    Args:
+        act: Makes the change in one commit to the table as it is loaded then.
+        is_made: Whether the table, loaded again, has it.
+    """
     reach("before_commit")
-    _change(spark, statement, is_made)
+    _make(act, is_made)
     reach("after_commit")
 
 
-def _change(spark: SparkSession, statement: str, is_made: Callable[[], bool]) -> None:
+def _make(act: Callable[[], object], is_made: Callable[[], bool]) -> None:
     for left in reversed(range(_TRIES)):
         try:
-            spark.sql(statement)
+            act()
         except FAILURES as failure:
             if is_made():
                 _LOG.warning("answer lost, commit found", error=_short(failure))
@@ -68,7 +79,7 @@ def write_rows(
     Args:
         spark: The session.
         table: The quoted name for Spark SQL.
-        branch: An existing branch, with a snapshot.
+        branch: An existing branch, with a snapshot, or one that `act` makes.
         act: Writes the rows; gets properties that the commit's snapshot has to carry.
     """
     reach("before_write")
@@ -85,6 +96,11 @@ def _write_rows(
             act({COMMIT_PROPERTY: marker})
         except FAILURES as failure:
             head = load(spark, table).snapshot(branch)
+            if head is None:
+                # The commit would have made the branch, at a `main` that is no longer the one.
+                if left and _CONFLICT in str(failure):
+                    continue
+                raise
             if _marker(head) == marker:
                 if settle(spark, table, branch):
                     _LOG.warning("answer lost, commit found", table=table, error=_short(failure))

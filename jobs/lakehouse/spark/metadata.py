@@ -19,6 +19,8 @@ CUT_PROPERTY = "lakehouse.cut_id"
 # The operation of a snapshot that rewrote files and changed no row
 # (https://iceberg.apache.org/spec/#snapshots).
 _REWRITE = "replace"
+# https://iceberg.apache.org/spec/#version-3-extended-types-and-capabilities
+_WITH_VECTORS = 3
 # Of the properties of a snapshot, ours; the others count files.
 _OURS = "lakehouse."
 
@@ -61,6 +63,14 @@ def head(catalog: Catalog, table: str, ref: str = MAIN) -> SnapshotInfo | None:
         return None
     summary = snapshot.summary.additional_properties if snapshot.summary else {}
     return SnapshotInfo(snapshot.snapshot_id, summary)
+
+
+def takes_vectors(catalog: Catalog, table: str) -> bool:
+    """Whether rows can be taken out by deletion vectors that know no partitions."""
+    metadata = load_metadata(catalog, table)
+    if metadata is None or metadata.format_version < _WITH_VECTORS:
+        return False
+    return all(spec.is_unpartitioned() for spec in metadata.partition_specs)
 
 
 def row_count(catalog: Catalog, table: str, snapshot: int) -> int | None:

@@ -1,6 +1,6 @@
-"""Silver tables as stored: their columns, their state tables, and the positions of given keys.
+"""Silver tables as stored: their columns and their state tables.
 
-In: a table's plan. Out: DataFrames of what is stored, and tables made fit for the batch.
+In: a table's plan. Out: tables made fit for the batch, and the barriers of their state.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import hashlib
 from collections.abc import Mapping
 
 import pyspark.sql.functions as F
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, SparkSession
 from pyspark.sql import types as T
 
 from lakehouse.envelope import DELETE
@@ -20,7 +20,6 @@ from lakehouse.spark.properties import of_new_table, remember_added
 from lakehouse.spark.rows import row_key
 from lakehouse.spark.sql import literal
 from lakehouse.spark.truncates import MAX_TRUNCATES, Truncate
-from lakehouse.spark.values import decode_default
 
 CDC = "_cdc"
 _CDC_FIELDS = {
@@ -154,63 +153,6 @@ def _is_cdc(field: T.StructField) -> bool:
     )
 
 
-def stored_state(
-    spark: SparkSession, plan: TablePlan, keys: DataFrame, *, with_image: bool, has_state: bool
-) -> DataFrame:
-    """What silver and its state table have for given keys.
-
-    Args:
-        spark: The session.
-        plan: The table.
-        keys: `row_key, key`, each key once; small enough to be sent to every task.
-        with_image: Whether the rows' images are needed too.
-        has_state: Whether the state table has rows at all.
-
-    Returns:
-        `row_key, stored_position, stored_at, had, standing, stored_image`, at most one row for
-        each key; `had` says how many live rows it has, `standing` whether silver has any row of
-        it, be it one that is marked as deleted.
-    """
-    cdc = f"s.{quote_ident(cdc_name(plan.columns))}"
-    no_image = F.lit(None).cast(_image_type(plan)).alias("stored_image")
-    rows = tables.at_ref(spark, plan.silver, plan.base).alias("s")
-    image = F.expr(f"{_stored_image(plan)} AS stored_image")
-    live = rows.join(F.broadcast(keys.alias("k")), same_key(plan), "inner").select(
-        "k.row_key",
-        F.col(f"{cdc}.position").alias("stored_position"),
-        F.expr(f"struct({cdc}.topic, {cdc}.partition, {cdc}.offset) AS stored_at"),
-        F.expr(f"bigint({is_live(cdc)}) AS had"),
-        F.lit(True).alias("standing"),
-        image if with_image else no_image,
-    )
-    if plan.is_bag:
-        live = live.groupBy("row_key").agg(
-            F.max("stored_position").alias("stored_position"),
-            F.max_by("stored_at", "stored_position").alias("stored_at"),
-            F.sum("had").alias("had"),
-            F.first("standing").alias("standing"),
-            F.first("stored_image").alias("stored_image"),
-        )
-    if not has_state:
-        return live
-    marks = (
-        tables.at_ref(spark, plan.state, plan.base)
-        .where(F.col("kind") == DELETE_MARK)
-        .join(F.broadcast(keys.select("row_key")), F.col("key") == F.col("row_key"), "inner")
-        .groupBy("row_key")
-        .agg(F.expr("max_by(struct(position, topic, partition, offset), position) AS m"))
-        .select(
-            "row_key",
-            F.col("m.position").alias("stored_position"),
-            F.expr("struct(m.topic, m.partition, m.offset) AS stored_at"),
-            F.lit(0).cast("bigint").alias("had"),
-            F.lit(False).alias("standing"),
-            no_image,
-        )
-    )
-    return live.unionByName(marks)
-
-
 def is_live(cdc: str) -> str:
     """Whether a row of silver is none that is only marked as deleted.
 
@@ -218,35 +160,6 @@ def is_live(cdc: str) -> str:
         cdc: The struct with the row's coordinates, quoted.
     """
     return f"NOT ({cdc}.op <=> {literal(DELETE)})"
-
-
-def _stored_image(plan: TablePlan) -> str:
-    """The image of a stored row `s`; a column that this batch adds has its default there."""
-    added = {column.name.lower() for column in plan.schema.add}
-    values = (
-        f"CAST({decode_default(plan.defaults[name.lower()])} AS {kind})"
-        if name.lower() in added and name.lower() in plan.defaults
-        else f"s.{quote_ident(name)}"
-        for name, kind in plan.columns.items()
-    )
-    named = zip(map(literal, plan.columns), values, strict=True)
-    return f"named_struct({', '.join(f'{name}, {value}' for name, value in named)})"
-
-
-def nothing_stored(spark: SparkSession, plan: TablePlan) -> DataFrame:
-    """`stored_state` of a table without rows and marks."""
-    return spark.range(0).select(
-        F.lit(None).cast("string").alias("row_key"),
-        F.lit(None).cast("string").alias("stored_position"),
-        F.lit(None).cast("struct<topic:string,partition:int,offset:bigint>").alias("stored_at"),
-        F.lit(None).cast("bigint").alias("had"),
-        F.lit(None).cast("boolean").alias("standing"),
-        F.lit(None).cast(_image_type(plan)).alias("stored_image"),
-    )
-
-
-def _image_type(plan: TablePlan) -> str:
-    return f"struct<{','.join(f'{quote_ident(n)}:{k}' for n, k in plan.columns.items())}>"
 
 
 def newest_barrier(spark: SparkSession, plan: TablePlan) -> str:

@@ -15,13 +15,14 @@ from pyspark.sql import DataFrame
 from lakehouse.names import quote_ident
 from lakehouse.plan.conservation import summed
 from lakehouse.plan.tables import MAIN, Place, TablePlan, TopicPartition
-from lakehouse.spark import collapse, events, metadata, placeholders, silver, tables, tally
+from lakehouse.spark import collapse, events, metadata, placeholders, silver, stored, tables, tally
 from lakehouse.spark.history import prepare as prepare_history
 from lakehouse.spark.history import stage_history
 from lakehouse.spark.holds import Holds, hold_keys
 from lakehouse.spark.once import once
 from lakehouse.spark.properties import remember_soft
 from lakehouse.spark.session import tune
+from lakehouse.spark.small_change import small_change, with_heads
 from lakehouse.spark.soft import keep_deleted
 from lakehouse.spark.state import write_state
 from lakehouse.spark.sweeps import sweep
@@ -87,6 +88,7 @@ def stage_table(work: Work, envelopes: DataFrame) -> Staged:
         Superseded: Another run took the lease.
     """
     plan = work.plan
+    work = with_heads(work)
     before = _rows_before(work)
     tune(work.spark, before + work.messages)
     silver.prepare(work.spark, plan)
@@ -129,8 +131,12 @@ def _stage(work: Work, judged: DataFrame, truncates: Sequence[Truncate], before:
         work = replace(work, summary={**work.summary, ROWS_PROPERTY: rows})
     # Elsewhere older events come behind newer ones.
     is_new = plan.base == MAIN and not (work.replay or work.touched)
-    marked = write_silver(work, folded, numbers, truncates)
-    write_state(work, folded, numbers, truncates, holds)
+    small = None if truncates or holds.changed else small_change(work, folded, numbers)
+    marked = 0
+    if not (small and small.write_rows()):
+        marked = write_silver(work, folded, numbers, truncates)
+    if not (small and small.write_marks()):
+        write_state(work, folded, numbers, truncates, holds)
     return replace(
         _result(work, holds, _rows_after(work, numbers, before, truncate), changed=True),
         upserts=numbers["upserts"] + marked,
@@ -173,13 +179,13 @@ def _rows(work: Work, envelopes: DataFrame) -> DataFrame:
 
 def _judged(work: Work, rows: DataFrame, barrier: str, *, has_state: bool) -> DataFrame:
     if not (work.has_rows(work.plan.silver) or has_state):
-        stored = silver.nothing_stored(work.spark, work.plan)
+        before = stored.nothing_stored(work.spark, work.plan)
     else:
         keys = rows.groupBy("row_key").agg(F.expr("first(key) AS key"))
-        stored = silver.stored_state(
+        before = stored.stored_state(
             work.spark, work.plan, keys, with_image=_needs_image(work.plan), has_state=has_state
         )
-    return collapse.judge_events(rows, stored, barrier, is_bag=work.plan.is_bag)
+    return collapse.judge_events(rows, before, barrier, is_bag=work.plan.is_bag)
 
 
 def _needs_image(plan: TablePlan) -> bool:

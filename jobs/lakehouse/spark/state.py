@@ -21,6 +21,15 @@ from lakehouse.spark.writing import COORDINATES, EPOCH, Work
 
 # The only deletes of a source snapshot are those of the rows that it did not read.
 _CAUSE = f"if(snapshot IN ({', '.join(map(literal, ENDS))}), 'sweep', 'delete')"
+# The columns of a winner's delete mark.
+MARK = (
+    "row_key AS key",
+    f"{literal(silver.DELETE_MARK)} AS kind",
+    "position",
+    EPOCH,
+    f"{_CAUSE} AS cause",
+    *COORDINATES,
+)
 
 
 def is_mark(plan: TablePlan) -> str:
@@ -46,14 +55,7 @@ def write_state(
         tables.delete_on_branch(spark, plan.state, work.branch, condition, work.summary)
     if holds.marks is not None and holds.gone:
         _heal(work, holds.marks)
-    rows = folded.where(is_mark(plan)).selectExpr(
-        "row_key AS key",
-        f"{literal(silver.DELETE_MARK)} AS kind",
-        "position",
-        EPOCH,
-        f"{_CAUSE} AS cause",
-        *COORDINATES,
-    )
+    rows = folded.where(is_mark(plan)).selectExpr(*MARK)
     if truncates:
         rows = rows.unionByName(_barriers(work, truncates))
     if holds.marks is not None and holds.fresh:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import pyspark.sql.functions as F
 from pyspark.sql import DataFrame
 
+from lakehouse.names import quote_ident
 from lakehouse.plan.tables import Place, TablePlan, TopicPartition
 from lakehouse.spark import collapse
 from lakehouse.spark.sql import literal
@@ -17,6 +18,8 @@ from lakehouse.spark.state import is_mark
 
 # Coordinates of unreadable events that the driver holds for the quarantine.
 MAX_QUARANTINED = 10_000
+# Of where a row stands: the path of a file, and a number.
+_PLACE_OCTETS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +56,28 @@ def numbers(folded: DataFrame, plan: TablePlan) -> dict[str, int]:
         "shifted": "int(shifted_at IS NOT NULL)",
         "recreated": "int(recreated)",
         "unknown": "int(unknown)",
+        "octets": _octets(plan),
     }
     row = folded.selectExpr(*(f"sum({number}) AS {name}" for name, number in counted.items()))
     found = row.collect()[0]
     return {name: int(found[name] or 0) for name in counted}
+
+
+def _octets(plan: TablePlan) -> str:
+    """About how much room a winner takes."""
+    sizes = {
+        "string": "octet_length(image.{name})",
+        "binary": "octet_length(image.{name})",
+        "array": "64 * size(image.{name})",
+        "map": "128 * size(image.{name})",
+    }
+    found = (
+        f"coalesce({sizes[base].format(name=quote_ident(name))}, 0)"
+        for name, kind in plan.columns.items()
+        if (base := kind.partition("<")[0]) in sizes
+    )
+    places = f"coalesce({_PLACE_OCTETS} * size(places), 0)"
+    return " + ".join((str(16 * (len(plan.columns) + 8)), places, *found))
 
 
 def unresolved(folded: DataFrame) -> dict[str, int]:

@@ -43,6 +43,7 @@ class Work:
         secret: What the values of hashed columns are hashed with.
         replay: Whether the batch is of quarantined messages.
         touched: The global view of the `row_key` of the rows that are made; empty for all.
+        heads: Silver and state table → the snapshot that the batch builds on, where there is one.
     """
 
     spark: SparkSession
@@ -55,6 +56,7 @@ class Work:
     secret: bytes = field(default=b"", repr=False)
     replay: bool = False
     touched: str = ""
+    heads: Mapping[str, int] = field(default_factory=dict)
 
     def has_rows(self, table: str) -> bool:
         """Whether the batch builds on rows of one of the plan's tables."""
@@ -96,25 +98,34 @@ def write_silver(
         tables.delete_on_branch(spark, plan.silver, work.branch, condition, work.summary)
     marked = _mark_truncated(work, truncates) if truncates and plan.soft else 0
     if numbers["upserts"]:
-        # Of equal rows some may stay when one is deleted; a row that is there is no deleted one.
-        op = f"if(op = {literal(DELETE)}, {literal(UPDATE)}, op) AS op" if plan.is_bag else "op"
-        event = ", ".join((op, "position", EPOCH, *COORDINATES))
         kept = folded.where("kept")
         if plan.is_bag:
             kept = kept.selectExpr("*", "explode(sequence(1, copies)) AS copy")
-        rows = kept.selectExpr("image.*", f"struct({event}) AS {cdc}")
+        rows = kept.selectExpr(*new_row(plan))
         files = 1 + numbers["upserts"] // _ROWS_PER_FILE
         tables.append_on_branch(rows.coalesce(files), plan.silver, work.branch, work.summary)
     return marked
 
 
+def new_row(plan: TablePlan) -> tuple[str, ...]:
+    """The columns of a winner's row."""
+    # Of equal rows some may stay when one is deleted; a row that is there is no deleted one.
+    op = f"if(op = {literal(DELETE)}, {literal(UPDATE)}, op) AS op" if plan.is_bag else "op"
+    event = ", ".join((op, "position", EPOCH, *COORDINATES))
+    return "image.*", f"struct({event}) AS {quote_ident(silver.cdc_name(plan.columns))}"
+
+
 def fill_defaults(work: Work, table: str, where: str = "true") -> None:
     """Rows older than an added column get its constant default."""
-    added = {column.name.lower() for column in work.plan.schema.add}
-    fills = [column for name, column in work.plan.defaults.items() if name in added]
-    if fills:
-        values = _assignments(work, fills)
+    if added := fills(work.plan):
+        values = _assignments(work, added)
         tables.update_on_branch(work.spark, table, work.branch, values, work.summary, where=where)
+
+
+def fills(plan: TablePlan) -> list[Column]:
+    """The added columns whose constant default older rows get."""
+    added = {column.name.lower() for column in plan.schema.add}
+    return [column for name, column in plan.defaults.items() if name in added]
 
 
 def _mark_truncated(work: Work, truncates: Sequence[Truncate]) -> int:

@@ -7,7 +7,7 @@ what a killed one has left (`roll_forward`).
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -15,7 +15,7 @@ from lakehouse.errors import MainMoved
 from lakehouse.plan.handover import renames_of, replaced_of
 from lakehouse.plan.rebuilding import REBUILDING, UNDO
 from lakehouse.plan.records import CUTS, CutRow
-from lakehouse.plan.tables import ENDINGS, HISTORY_ENDING
+from lakehouse.plan.tables import ENDINGS, HISTORY_ENDING, STATE_ENDING
 from lakehouse.spark import altering, branches, metadata, tables
 from lakehouse.spark.properties import rename_columns
 from lakehouse.spark.renamed import under_new_names
@@ -51,7 +51,7 @@ def finish(context: StepContext, cut: CutRow, check: Callable[[], None]) -> None
     cut = replace(cut, tables=_under_new_names(context, cut, check))
     changed = _not_at(context, cut)
     together(lambda table: _tag_replaced(context, cut, table), changed)
-    together(lambda table: _tag(context, cut, table), changed)
+    together(lambda table: _tag(context, cut, table), _read_by_people(cut, changed))
     check()
     context.ledger.append(CUTS, [replace(cut, state="published", recorded_at=datetime.now(UTC))])
     together(lambda table: _forward(context, cut, table, check), changed)
@@ -123,26 +123,47 @@ def _tag_replaced(context: StepContext, cut: CutRow, table: str) -> None:
         branches.create_tag(context.spark, table, f"{UNDO}{cut.cut_id}", old)
 
 
+def _read_by_people(cut: CutRow, tables: list[str]) -> list[str]:
+    """Some tables without those of state, which get their tag when `main` moves."""
+    states = {name + STATE_ENDING for name in cut.tables}
+    return [name for name in tables if name not in states]
+
+
 def _tag(context: StepContext, cut: CutRow, table: str) -> None:
-    branches.create_tag(context.spark, table, f"cut_{cut.cut_id}", cut.tables[table])
+    branches.create_tag(context.spark, table, _tag_of(cut), cut.tables[table])
+
+
+def _tag_of(cut: CutRow) -> str:
+    return f"cut_{cut.cut_id}"
 
 
 def _forward(context: StepContext, cut: CutRow, table: str, check: Callable[[], None]) -> None:
-    """Move `main` to the cut's snapshot; the tag names it, so a lost branch does no harm.
-
-    A compaction that came between is given up: its rows are those from before the cut.
-    """
+    """Move `main` to the cut's snapshot; the tag names it, so a lost branch does no harm."""
     check()
-    old = replaced_of(cut).get(table)
+    catalog, old = context.ledger.catalog, replaced_of(cut).get(table)
+    over = [ref for ref in metadata.refs(catalog, table) if _is_over(ref, cut)]
     if old is not None:
         # A rebuilt table takes the place of the old one, whose files may have been rewritten.
-        head = metadata.head_with_rows_of(context.ledger.catalog, table, old)
-        replace_main(context.spark, table, old if head is None else head, cut.tables[table])
-    else:
-        _fast_forward(context, cut, table)
-    for ref in metadata.refs(context.ledger.catalog, table):
-        if _is_over(ref, cut):
-            branches.drop_branch(context.spark, table, ref)
+        old = metadata.head_with_rows_of(catalog, table, old) or old
+        _replace(context, cut, table, old, over)
+        return
+    try:
+        snapshot = cut.tables[table]
+        branches.publish_tag(context.spark, table, _tag_of(cut), snapshot, over)
+    except MainMoved:
+        head = metadata.head(catalog, table)
+        if head is None or not metadata.is_only_rewritten(catalog, table, snapshot):
+            raise
+        # Only from what was judged: another run may publish in this moment.
+        _replace(context, cut, table, head.snapshot_id, over)
+
+
+def _replace(context: StepContext, cut: CutRow, table: str, old: int, over: Iterable[str]) -> None:
+    """A compaction that came between is given up: its rows are those from before the cut."""
+    _tag(context, cut, table)
+    replace_main(context.spark, table, old, cut.tables[table])
+    for branch in over:
+        branches.drop_branch(context.spark, table, branch)
 
 
 def _is_over(ref: str, cut: CutRow) -> bool:
@@ -151,15 +172,3 @@ def _is_over(ref: str, cut: CutRow) -> bool:
         token = ref.rpartition("_")[2]
         return token.isdigit() and int(token) <= cut.token
     return bool(cut.replaced) and ref.startswith(REBUILDING)
-
-
-def _fast_forward(context: StepContext, cut: CutRow, table: str) -> None:
-    catalog, snapshot = context.ledger.catalog, cut.tables[table]
-    try:
-        branches.fast_forward(context.spark, table, f"cut_{cut.cut_id}")
-    except MainMoved:
-        head = metadata.head(catalog, table)
-        if head is None or not metadata.is_only_rewritten(catalog, table, snapshot):
-            raise
-        # Only from what was judged: another run may publish in this moment.
-        replace_main(context.spark, table, head.snapshot_id, snapshot)
