@@ -29,7 +29,6 @@ _ROW_TRIES = 3
 # maintenance copies.
 COMMIT_PROPERTY = "lakehouse-commit"
 _DELETE = "delete"
-_CONFLICT = "ValidationException"
 FAILURES = (PySparkException, Py4JJavaError)
 _LOG = structlog.get_logger()
 
@@ -97,9 +96,7 @@ def _write_rows(
         except FAILURES as failure:
             head = load(spark, table).snapshot(branch)
             if head is None:
-                # The commit would have made the branch, at a `main` that is no longer the one.
-                if left and _CONFLICT in str(failure):
-                    continue
+                # The commit would have made the branch.
                 raise
             if _marker(head) == marker:
                 if settle(spark, table, branch):

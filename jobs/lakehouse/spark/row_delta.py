@@ -19,7 +19,6 @@ from pyspark.sql import SparkSession
 
 from lakehouse.failpoints import reach
 from lakehouse.spark import commits
-from lakehouse.spark.branches import create_branch
 from lakehouse.spark.tables import full_name
 
 
@@ -67,31 +66,23 @@ def commit_delta(
 
     def act(marker: Mapping[str, str]) -> None:
         files = _written(catalog, table, delta.rows) if delta.rows.num_rows else []
-        loaded = _at_base(spark, table, branch, delta)
-        change = loaded.newRowDelta().toBranch(branch)
+        loaded = commits.load(spark, name)
+        both = loaded.newTransaction()
+        if delta.base is not None and not loaded.refs().get(branch):
+            # A change that makes its branch itself begins at `main`, with totals of 0.
+            both.manageSnapshots().createBranch(branch, delta.base).commit()
+        change = both.newRowDelta().toBranch(branch)
         for file in files:
             change.addRows(_as_java(spark, loaded, file))
         _take_out(spark, loaded, change, delta, before)
         for key, text in {**summary, **marker}.items():
             change.set(key, text)
-        reach("before_commit")
         change.commit()
+        reach("before_commit")
+        both.commitTransaction()
 
     commits.write_rows(spark, name, branch, act)
     return True
-
-
-def _at_base(spark: SparkSession, table: str, branch: str, delta: RowDelta) -> Any:  # noqa: ANN401
-    """The table, fit for a commit to the branch that starts at the base.
-
-    Iceberg lets a new branch start at `main`, which another program's compaction may have moved.
-    """
-    loaded = commits.load(spark, full_name(table))
-    main = loaded.currentSnapshot()
-    if delta.base in (None, main and main.snapshotId()) or loaded.refs().get(branch):
-        return loaded
-    create_branch(spark, table, branch, at=delta.base)
-    return commits.load(spark, full_name(table))
 
 
 def _written(catalog: Catalog, table: str, rows: pa.Table) -> list[Any]:
