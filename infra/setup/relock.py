@@ -21,18 +21,22 @@ _OPTIONS = (
     *("--no-emit-index-url", "--no-annotate", "--no-header"),
 )
 AUDIT_LOCK = Path(__file__).with_name("audit.lock")
+PEERS_LOCK = Path(__file__).with_name("peers.lock")
 # pyspark comes as source: what builds it is pinned too.
 _BUILD_PACKAGES = "setuptools\nwheel\n"
 # What looks at dependencies is none of them.
 _AUDIT_PACKAGES = "cyclonedx-bom==7.5.0\npip-audit==2.10.1\n"
+# What the benchmark compares with, and what reads its results.
+_PEERS_PACKAGES = "deltalake==1.6.6\nduckdb==2.0.0\npyarrow\npyiceberg[sql-sqlite]==0.12.0\n"
 
 
 def main() -> int:
-    """Makes the four lock files; returns the exit code."""
+    """Makes the lock files; returns the exit code."""
     try:
         _compile(REQUIREMENTS, ("pyproject.toml", "--extra", "dev"))
         _compile(BUILD_LOCK, ("-",), _BUILD_PACKAGES)
         _compile(AUDIT_LOCK, ("-",), _AUDIT_PACKAGES)
+        _compile(PEERS_LOCK, ("-",), _PEERS_PACKAGES)
         _compile(LOCK_FILE, ("-",), "uv\n")
     except SetupError as error:
         print(f"[setup] failed: {error}", file=sys.stderr)

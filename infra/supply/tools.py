@@ -1,19 +1,12 @@
-"""The programs that look at dependencies, in an environment of their own in the cache.
+"""The programs that look at dependencies, in an environment of their own.
 
 What is looked at does not change by looking.
 """
 
-import hashlib
-import os
-import sys
 from pathlib import Path
 
-from infra.setup.command import run
-from infra.setup.layout import cache_dir
+from infra.setup.extra import extra_environment
 from infra.setup.relock import AUDIT_LOCK
-from infra.setup.uv import find_uv, uv_environment
-
-_ADVICE = "check the network (a mirror is set with UV_DEFAULT_INDEX) and try again"
 
 
 def tool(name: str) -> Path:
@@ -22,18 +15,4 @@ def tool(name: str) -> Path:
     Raises:
         SetupError: It cannot be installed.
     """
-    version = hashlib.sha256(AUDIT_LOCK.read_bytes()).hexdigest()[:12]
-    environment = cache_dir() / f"audit-{version}"
-    if not (environment / "complete").exists():
-        _install(environment)
-    return environment / "bin" / name
-
-
-def _install(environment: Path) -> None:
-    uv, variables = find_uv(), uv_environment(os.environ)
-    make = (uv, "venv", "--quiet", "--clear", "--python", sys.executable, environment)
-    run(make, variables, f"remove {environment} and try again")
-    python = environment / "bin" / "python"
-    sync = (uv, "pip", "sync", "--quiet", "--python", python, "--require-hashes", AUDIT_LOCK)
-    run(sync, variables, _ADVICE)
-    (environment / "complete").touch()
+    return extra_environment(AUDIT_LOCK) / "bin" / name

@@ -1,8 +1,9 @@
-"""W2 and W4: a batch of changes into a table, against the limit and the tutorial's MERGE.
+"""W2 and W4: a batch of changes into a table, against the limit, MERGE and other systems.
 
 `BENCH_ROWS` (sizes of the table, `100000,1000000`), `BENCH_CHANGES` (10000), `BENCH_ROUNDS` (3,
-behind two that warm up). One program after the other in each round; CPU seconds of this process and
-all that it started; each result is compared with DuckDB's.
+behind two that warm up), `BENCH_PEERS` (none with 0). One program after the other in each round;
+CPU seconds of a process and all that it started, and wall seconds; each result is compared with
+DuckDB's. The product and MERGE parse the messages, other systems get what they amount to.
 """
 
 from __future__ import annotations
@@ -12,7 +13,10 @@ import os
 import statistics
 import subprocess
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from dataclasses import astuple
 from functools import partial
 from itertools import pairwise
 from math import log10
@@ -30,14 +34,16 @@ from lakehouse.spark.tables import full_name
 from tests.bench.accounts import Batch, checksum, expected
 from tests.bench.cpu import cpu_seconds
 from tests.bench.merges import PROPERTIES, Merged
-from tests.bench.product import REST, Product
+from tests.bench.peer import PeerProcess, peers
+from tests.bench.product import REST, Cost, Product
 
 ROWS = [int(text) for text in os.environ.get("BENCH_ROWS", "100000,1000000").split(",")]
 CHANGES = int(os.environ.get("BENCH_CHANGES", "10000"))
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "3"))
 _WARM = 2
-# Program → CPU seconds of each round.
-Found = dict[str, list[float]]
+PEERS = bool(int(os.environ.get("BENCH_PEERS", "1")))
+# Program → what each round took.
+Found = dict[str, list[Cost]]
 
 
 @pytest.mark.timeout(4 * 3600)
@@ -46,20 +52,33 @@ def test_a_batch_costs_what_it_changes(
 ) -> None:
     medians = {}
     for rows in ROWS:
-        found = _rounds(spark, settings, tmp_path / str(rows), rows)
-        medians[rows] = {name: statistics.median(each[_WARM:]) for name, each in found.items()}
-        limit = medians[rows]["limit"]
+        folder = tmp_path / str(rows)
+        with peers(folder / "peers", rows) if PEERS else nullcontext({}) as others:
+            found = _rounds(spark, settings, folder, rows, others)
+        medians[rows] = {name: _median(each[_WARM:]) for name, each in found.items()}
+        limit = medians[rows]["limit"].cpu
         shown = "; ".join(
-            f"{name} {cpu:.2f} ({cpu / limit:.1f}x)" for name, cpu in medians[rows].items()
+            f"{name} {cost.cpu:.2f} ({cost.cpu / limit:.1f}x), {cost.wall:.2f}"
+            for name, cost in medians[rows].items()
         )
-        figure(f"{CHANGES} changes into {rows} rows, CPU s (times the limit): {shown}")
+        figure(f"{CHANGES} changes into {rows} rows, CPU s (times the limit), wall s: {shown}")
     for smaller, larger in pairwise(ROWS):
-        growth = medians[larger]["apply"] / medians[smaller]["apply"]
+        growth = medians[larger]["apply"].cpu / medians[smaller]["apply"].cpu
         slope = log10(growth) / log10(larger / smaller)
         figure(f"elasticity of apply from {smaller} to {larger} rows: {slope:.2f}")
 
 
-def _rounds(spark: SparkSession, settings: Settings, folder: Path, rows: int) -> Found:
+def _median(costs: list[Cost]) -> Cost:
+    return Cost(*(statistics.median(each) for each in zip(*map(astuple, costs), strict=True)))
+
+
+def _rounds(
+    spark: SparkSession,
+    settings: Settings,
+    folder: Path,
+    rows: int,
+    others: Mapping[str, PeerProcess],
+) -> Found:
     name = f"bench_{rows}"
     product, found = Product(spark, settings, name), Found()
     product.load(rows)
@@ -75,7 +94,7 @@ def _rounds(spark: SparkSession, settings: Settings, folder: Path, rows: int) ->
         batches.append(Batch(number, CHANGES, rows))
         silver = _files(settings, product.silver())
         for step, cost in product.change(batches[-1]).items():
-            found.setdefault(step, []).append(cost.cpu)
+            found.setdefault(step, []).append(cost)
         bronze = full_name(f"bronze.{name}")
         landed = _files(settings, f"bronze.{name}", f"run_id = '{product.newest}'")
         found.setdefault("limit", []).append(_limit(folder / str(number), landed, silver))
@@ -83,10 +102,15 @@ def _rounds(spark: SparkSession, settings: Settings, folder: Path, rows: int) ->
             found.setdefault(mode, []).append(
                 _measured(partial(each.merge, bronze, product.newest))
             )
+        for other, peer in others.items():
+            found.setdefault(other, []).append(peer.merge(batches[-1]))
     told = duckdb.sql(expected(batches, rows)).fetchall()[0]
     for table in (full_name(product.silver()), *(each.table for each in merged.values())):
         assert tuple(spark.sql(checksum(table)).collect()[0]) == told, table
-    found["run"] = [sum(each) for each in zip(*(found[s] for s in ("land", *REST)), strict=True)]
+    for other, peer in others.items():
+        assert peer.checksum() == told, other
+    steps = zip(*(found[step] for step in ("land", *REST)), strict=True)
+    found["run"] = [Cost(sum(c.cpu for c in each), sum(c.wall for c in each)) for each in steps]
     return found
 
 
@@ -97,18 +121,18 @@ def _files(settings: Settings, table: str, where: str = "") -> list[str]:
     return [urlsplit(task.file.file_path).path for task in scan.plan_files()]
 
 
-def _limit(folder: Path, messages: list[str], silver: list[str]) -> float:
-    """CPU seconds of the limit program's second round, in a process of its own."""
+def _limit(folder: Path, messages: list[str], silver: list[str]) -> Cost:
+    """The limit program's second round, in a process of its own."""
     asked = {"messages": messages, "silver": silver, "out": str(folder), "rounds": 2}
     command = [sys.executable, "-m", "tests.bench.limit", json.dumps(asked)]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr[-2000:]
     found = json.loads(ended.stdout)
     assert found["new"] > 0, found
-    return float(found["cpu"])
+    return Cost(float(found["cpu"]), float(found["wall"]))
 
 
-def _measured(work: Callable[[], None]) -> float:
-    before = cpu_seconds()
+def _measured(work: Callable[[], None]) -> Cost:
+    before, began = cpu_seconds(), time.monotonic()
     work()
-    return cpu_seconds() - before
+    return Cost(cpu_seconds() - before, time.monotonic() - began)

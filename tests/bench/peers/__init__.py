@@ -1,0 +1,1 @@
+"""Other systems that change the same table, each as a program of its own environment."""
