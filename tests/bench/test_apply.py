@@ -8,11 +8,8 @@ DuckDB's. The product and MERGE parse the messages, other systems get what they 
 
 from __future__ import annotations
 
-import json
 import os
 import statistics
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
@@ -21,18 +18,17 @@ from functools import partial
 from itertools import pairwise
 from math import log10
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import duckdb
 import pytest
 from pyspark.sql import SparkSession
 
 from lakehouse.config import Settings
-from lakehouse.spark.ledger import Ledger
 from lakehouse.spark.session import tune
 from lakehouse.spark.tables import full_name
 from tests.bench.accounts import Batch, checksum, expected
 from tests.bench.cpu import cpu_seconds
+from tests.bench.limits import data_files, limit
 from tests.bench.merges import PROPERTIES, Merged
 from tests.bench.peer import PeerProcess, peers
 from tests.bench.product import REST, Cost, Product
@@ -92,12 +88,12 @@ def _rounds(
     batches = []
     for number in range(1, _WARM + ROUNDS + 1):
         batches.append(Batch(number, CHANGES, rows))
-        silver = _files(settings, product.silver())
+        silver = data_files(settings, product.silver())
         for step, cost in product.change(batches[-1]).items():
             found.setdefault(step, []).append(cost)
         bronze = full_name(f"bronze.{name}")
-        landed = _files(settings, f"bronze.{name}", f"run_id = '{product.newest}'")
-        found.setdefault("limit", []).append(_limit(folder / str(number), landed, silver))
+        landed = data_files(settings, f"bronze.{name}", f"run_id = '{product.newest}'")
+        found.setdefault("limit", []).append(limit(folder / str(number), landed, silver))
         for mode, each in merged.items():
             found.setdefault(mode, []).append(
                 _measured(partial(each.merge, bronze, product.newest))
@@ -112,24 +108,6 @@ def _rounds(
     steps = zip(*(found[step] for step in ("land", *REST)), strict=True)
     found["run"] = [Cost(sum(c.cpu for c in each), sum(c.wall for c in each)) for each in steps]
     return found
-
-
-def _files(settings: Settings, table: str, where: str = "") -> list[str]:
-    """The data files of `main`, of those that may have such rows."""
-    loaded = Ledger(settings).catalog.load_table(table)
-    scan = loaded.scan(row_filter=where) if where else loaded.scan()
-    return [urlsplit(task.file.file_path).path for task in scan.plan_files()]
-
-
-def _limit(folder: Path, messages: list[str], silver: list[str]) -> Cost:
-    """The limit program's second round, in a process of its own."""
-    asked = {"messages": messages, "silver": silver, "out": str(folder), "rounds": 2}
-    command = [sys.executable, "-m", "tests.bench.limit", json.dumps(asked)]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert ended.returncode == 0, ended.stderr[-2000:]
-    found = json.loads(ended.stdout)
-    assert found["new"] > 0, found
-    return Cost(float(found["cpu"]), float(found["wall"]))
 
 
 def _measured(work: Callable[[], None]) -> Cost:

@@ -11,6 +11,7 @@ from lakehouse.config import (
     Settings,
     SourceConfig,
     TopicRole,
+    client_properties,
     kafka_properties,
     load_readable,
     load_source,
@@ -23,6 +24,7 @@ from lakehouse.config import (
 from lakehouse.connectors import CONNECTORS
 from lakehouse.errors import ConfigError
 from lakehouse.names import TableIdentity
+from lakehouse.spark.kafka_admin import Admin
 
 TICDC_TOPICS = '[kafka]\ntopics = ["tidb-.*"]'
 
@@ -321,4 +323,44 @@ def test_a_kafka_address_that_cannot_be_used_is_refused_without_its_secrets(
     settings = Settings.from_environment({"LAKEHOUSE_HOME": str(tmp_path)})
     with pytest.raises(ConfigError, match=message) as raised:
         kafka_properties(source(), settings, environment)
+    assert "secret" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "safe",
+    [
+        {"bootstrap.servers": "localhost:9092,127.0.0.1:9093,[::1]:9094"},
+        {"bootstrap.servers": "broker:9092", "security.protocol": "sasl_ssl"},
+        {"bootstrap.servers": "broker:9092", "security.protocol": "SSL"},
+        {"bootstrap.servers": "broker:9092", "lakehouse.plaintext": "true"},
+    ],
+)
+def test_a_client_is_opened_with_librdkafkas_own_properties(safe):
+    own = {name: text for name, text in safe.items() if name != "lakehouse.plaintext"}
+    assert client_properties(safe) == own
+
+
+@pytest.mark.parametrize(
+    ("bare", "message"),
+    [
+        (
+            {"bootstrap.servers": "far:9092"},
+            r"far:9092 would be .* PLAINTEXT\): expected",
+        ),
+        (
+            {
+                "bootstrap.servers": "127.0.0.1:1, far:9092",
+                "security.protocol": "sasl_plaintext",
+            },
+            "Kafka at far:9092 would be reached without TLS .security.protocol SASL_PLAINTEXT",
+        ),
+        ({"bootstrap.servers": "127.0.0.1.example:1"}, "127.0.0.1.example:1 would be reached"),
+        ({"bootstrap.servers": "b:1", "lakehouse.plaintext": "false"}, "lakehouse.plaintext"),
+    ],
+)
+def test_brokers_of_other_machines_are_not_reached_without_tls(bare, message):
+    with pytest.raises(ConfigError, match=message):
+        client_properties({**bare, "sasl.password": "secret"})
+    with pytest.raises(ConfigError) as raised:
+        Admin({**bare, "sasl.password": "secret"})
     assert "secret" not in str(raised.value)

@@ -5,7 +5,7 @@ defaults, that travel to jobs as JSON. Nothing here touches the network.
 """
 
 from lakehouse.config.fields import ChangeKind, SchemaMode, format_duration
-from lakehouse.config.kafka import STACK_FILE, kafka_properties
+from lakehouse.config.kafka import STACK_FILE, client_properties, kafka_properties
 from lakehouse.config.loading import load_readable, load_source, load_sources, parse_source
 from lakehouse.config.masks import MASK_KEY, mask_secret
 from lakehouse.config.sections import ColumnConfig, KeepConfig, SnapshotConfig, TableConfig
@@ -35,6 +35,7 @@ __all__ = [
     "TableConfig",
     "TopicRole",
     "TopicSelection",
+    "client_properties",
     "control_topics",
     "format_duration",
     "is_mapped",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping
 
 from lakehouse.config.settings import Settings
@@ -11,6 +12,10 @@ from lakehouse.config.source import SourceConfig
 from lakehouse.errors import ConfigError
 
 STACK_FILE = "stack.json"
+# Beside librdkafka's properties, ours: messages and passwords may be sent as they are.
+PLAINTEXT = "lakehouse.plaintext"
+_LOOPBACK = re.compile(r"(localhost|127(\.\d+){3}|\[::1\])(:\d+)?", re.IGNORECASE)
+_ENCRYPTED = ("SSL", "SASL_SSL")
 
 
 def kafka_properties(
@@ -44,6 +49,25 @@ def kafka_properties(
         f'such as {{"bootstrap.servers": "host:9092"}}), in {variable} (JSON with "extra"), '
         f"or in {stack}, which `lakehouse up` writes"
     )
+
+
+def client_properties(properties: Mapping[str, str]) -> dict[str, str]:
+    """What a client is opened with: of librdkafka alone, and encrypted beyond this machine.
+
+    Raises:
+        ConfigError: Brokers of other machines would be reached without TLS, and nobody allowed it.
+    """
+    found = {name: text for name, text in properties.items() if name != PLAINTEXT}
+    brokers = [each.strip() for each in found["bootstrap.servers"].split(",")]
+    far = [each for each in brokers if not _LOOPBACK.fullmatch(each.rpartition("://")[2])]
+    protocol = found.get("security.protocol", "plaintext").upper()
+    if far and protocol not in _ENCRYPTED and properties.get(PLAINTEXT) != "true":
+        raise ConfigError(
+            f"Kafka at {', '.join(far)} would be reached without TLS (security.protocol "
+            f"{protocol}): expected {' or '.join(_ENCRYPTED)}; where nobody else reads the "
+            f'network, say so beside bootstrap.servers: "{PLAINTEXT}": true'
+        )
+    return found
 
 
 def _json(text: str, place: str) -> dict[str, object]:

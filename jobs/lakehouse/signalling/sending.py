@@ -12,7 +12,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from infra.clients import connection
 from infra.errors import NotReady
 from infra.sources import Database, Engine
-from lakehouse.config import SourceConfig
+from lakehouse.config import SourceConfig, client_properties
 from lakehouse.errors import SignalRefused
 from lakehouse.plan.signals.record import Signal
 from lakehouse.plan.signals.statement import insert_with_parameters
@@ -76,7 +76,7 @@ def send_by_topic(
     def delivered(error: KafkaError | None, _: Message) -> None:
         refusals.extend([] if error is None else [error.str()])
 
-    producer = Producer({**properties, "acks": "all", "log_level": 0})
+    producer = Producer({**client_properties(properties), "acks": "all", "log_level": 0})
     try:
         producer.produce(
             topic,

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
+from lakehouse.config import client_properties
 from lakehouse.errors import KafkaUnreachable
 from lakehouse.plan.kafka_faults import kafka_fault
 
@@ -31,7 +32,7 @@ def consumer(
     """
     opened = Consumer(
         {
-            **properties,
+            **client_properties(properties),
             "group.id": "lakehouse-signal",
             "enable.auto.commit": False,
             "auto.offset.reset": "earliest",

@@ -20,6 +20,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # public, not
     ResourceType,
 )
 
+from lakehouse.config import client_properties
 from lakehouse.errors import KafkaUnreachable
 from lakehouse.plan.kafka_faults import kafka_fault
 
@@ -31,7 +32,8 @@ _TIMEOUT_S = 15.0
 class Admin:
     """Kafka's admin interface with one error for all ways of not answering.
 
-    Each call raises KafkaUnreachable without an answer, or with one that refuses it.
+    Each call raises KafkaUnreachable without an answer, or with one that refuses it; opening it
+    raises ConfigError where brokers of other machines would be reached without TLS.
     """
 
     def __init__(self, properties: Mapping[str, str]) -> None:
@@ -39,7 +41,7 @@ class Admin:
         patience_ms = properties.get("socket.timeout.ms", "")
         self._timeout_s = min(_TIMEOUT_S, int(patience_ms or _TIMEOUT_S * 1000) / 1000)
         self._reasons: list[str] = []
-        settings = {**properties, "error_cb": self._note, "log_level": 0}
+        settings = {**client_properties(properties), "error_cb": self._note, "log_level": 0}
         self._client = AdminClient(cast("dict[str, _Setting]", settings))
 
     def topics(self) -> tuple[str, ...]:

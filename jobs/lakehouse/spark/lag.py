@@ -13,7 +13,14 @@ from datetime import UTC, datetime
 
 from confluent_kafka import Consumer, Message, TopicPartition
 
-from lakehouse.config import Settings, SourceConfig, TopicRole, kafka_properties, topic_role
+from lakehouse.config import (
+    Settings,
+    SourceConfig,
+    TopicRole,
+    client_properties,
+    kafka_properties,
+    topic_role,
+)
 from lakehouse.connectors import CONNECTORS, Connector
 from lakehouse.errors import ConfigError, KafkaUnreachable, LandingRefused
 from lakehouse.plan.event_position import event_position
@@ -138,7 +145,7 @@ def _stamps(
     found: dict[TopicPlace, Stamp] = {}
     opened = Consumer(
         {
-            **properties,
+            **client_properties(properties),
             **_SMALL,
             "group.id": "lakehouse-lag",
             "enable.auto.commit": False,

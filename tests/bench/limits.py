@@ -1,0 +1,31 @@
+"""The limit program over the files of the product's tables."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from lakehouse.config import Settings
+from lakehouse.spark.ledger import Ledger
+from tests.bench.product import Cost
+
+
+def data_files(settings: Settings, table: str, where: str = "") -> list[str]:
+    """The data files of `main`, of those that may have such rows."""
+    loaded = Ledger(settings).catalog.load_table(table)
+    scan = loaded.scan(row_filter=where) if where else loaded.scan()
+    return [urlsplit(task.file.file_path).path for task in scan.plan_files()]
+
+
+def limit(folder: Path, messages: list[str], silver: list[str]) -> Cost:
+    """The limit program's second round, in a process of its own."""
+    asked = {"messages": messages, "silver": silver, "out": str(folder), "rounds": 2}
+    command = [sys.executable, "-m", "tests.bench.limit", json.dumps(asked)]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr[-2000:]
+    found = json.loads(ended.stdout)
+    assert found["new"] > 0, found
+    return Cost(float(found["cpu"]), float(found["wall"]))

@@ -1,0 +1,68 @@
+"""W5: all events of a source in one batch, however many files bronze has them in.
+
+`BENCH_FILES` (`10,1000`), `BENCH_EVENTS` (1000000, half of them a first load), `BENCH_ROUNDS` (3,
+behind one that warms up). Each round is a source of its own, and the files take turns; the limit is
+one pass of DuckDB over the same files.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+from collections.abc import Callable
+from functools import reduce
+from pathlib import Path
+
+import duckdb
+import pyspark.sql.functions as F
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from lakehouse.config import Settings
+from lakehouse.spark.tables import full_name
+from tests.bench.accounts import Batch, checksum, expected
+from tests.bench.limits import data_files, limit
+from tests.bench.messages import changes, first_load
+from tests.bench.product import Cost, Product
+
+FILES = [int(text) for text in os.environ.get("BENCH_FILES", "10,1000").split(",")]
+EVENTS = int(os.environ.get("BENCH_EVENTS", "1000000"))
+ROUNDS = int(os.environ.get("BENCH_ROUNDS", "3"))
+_ROWS, _BATCHES = EVENTS // 2, 10
+BATCHES = [Batch(number, EVENTS // 2 // _BATCHES, _ROWS) for number in range(1, _BATCHES + 1)]
+
+
+@pytest.mark.timeout(4 * 3600)
+def test_a_replay_costs_one_pass(
+    spark: SparkSession, settings: Settings, tmp_path: Path, figure: Callable[[str], None]
+) -> None:
+    told = duckdb.sql(expected(BATCHES, _ROWS)).fetchall()[0]
+    found: dict[int, list[tuple[Cost, Cost]]] = {files: [] for files in FILES}
+    for number in range(ROUNDS + 1):
+        for files in FILES:
+            product = Product(spark, settings, f"replay_{files}_{number}")
+            messages = _messages(spark).repartitionByRange(files, "offset")
+            apply = product.run(messages, EVENTS, (0,))["apply"]
+            table = full_name(product.silver())
+            assert tuple(spark.sql(checksum(table)).collect()[0]) == told, table
+            bronze = data_files(settings, f"bronze.{product.name}")
+            assert len(bronze) == files
+            found[files].append((apply, limit(tmp_path / product.name, bronze, [])))
+    for files, rounds in found.items():
+        cpu, wall, least = (
+            statistics.median(value(*each) for each in rounds[1:])
+            for value in (lambda a, _: a.cpu, lambda a, _: a.wall, lambda _, b: b.cpu)
+        )
+        figure(
+            f"{EVENTS} events from {files} files of bronze: apply {cpu:.1f} CPU s, {wall:.1f} s, "
+            f"{cpu / least:.1f}x the limit's {least:.2f} CPU s"
+        )
+
+
+def _messages(spark: SparkSession) -> DataFrame:
+    """A first load and changes behind it, at one offset each."""
+    parts = [first_load(spark, _ROWS)]
+    for batch in BATCHES:
+        start = _ROWS + (batch.number - 1) * batch.changes
+        parts.append(changes(spark, batch).withColumn("offset", F.expr(f"offset + {start}L")))
+    return reduce(DataFrame.unionByName, parts)
