@@ -13,7 +13,7 @@ from infra.setup.environment import site_packages
 from infra.setup.errors import SetupError
 from infra.setup.ivy import Ivy, download
 from infra.setup.layout import cache_dir, jar_folder, java_home
-from infra.setup.lock import Jar, locked_jars
+from infra.setup.lock import Jar, digest, locked_jars
 
 
 def install_jars() -> None:
@@ -29,12 +29,28 @@ def install_jars() -> None:
     wanted = [
         jar for name in sorted(missing, key=lambda name: name != "bin") for jar in missing[name]
     ]
+    _install({jar_folder(name): jars for name, jars in missing.items()}, wanted)
+
+
+def extra_jars(name: str, jars: Sequence[Jar]) -> Path:
+    """The folder of jars that are none of the project's own, installed when it is not there.
+
+    Raises:
+        SetupError: as `install_jars`.
+    """
+    folder = cache_dir() / "jars" / f"{name}-{digest(tuple(jars))}"
+    if not folder.is_dir():
+        _install({folder: jars}, jars)
+    return folder
+
+
+def _install(folders: Mapping[Path, Sequence[Jar]], wanted: Sequence[Jar]) -> None:
     ivy = _ivy()
     download(ivy, list(dict.fromkeys(wanted)))
     for jar in dict.fromkeys(wanted):
         verify(ivy.downloaded(jar), jar)
-    for name, jars in missing.items():
-        _fill(jar_folder(name), ivy, jars)
+    for folder, jars in folders.items():
+        _fill(folder, ivy, jars)
     shutil.rmtree(ivy.folder)
     say(f"jars: {len(set(wanted))} files in {cache_dir() / 'jars'}")
 

@@ -3,32 +3,57 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 from infra.setup.extra import extra_environment
-from infra.setup.layout import REPOSITORY
+from infra.setup.jars import extra_jars
+from infra.setup.layout import REPOSITORY, java_home
+from infra.setup.lock import Jar
 from infra.setup.relock import PEERS_LOCK
 from tests.bench.accounts import Batch
 from tests.bench.product import Cost
 
 # Name in the figures → program.
-PEERS = {"delta-rs": "delta_rs", "PyIceberg upsert": "pyiceberg_upsert"}
+PEERS = {
+    "delta-rs": "delta_rs",
+    "PyIceberg upsert": "pyiceberg_upsert",
+    "Delta Lake MERGE": "delta_spark",
+}
+_IN_SPARK = "delta_spark"
+_DELTA = (
+    Jar(
+        "io.delta",
+        "delta-spark_4.1_2.13",
+        "4.4.0",
+        "75a9400986853c061f5109f012547de2545a5759e5e752e5ef633dabe16a4f10",
+    ),
+    Jar(
+        "io.delta",
+        "delta-storage",
+        "4.4.0",
+        "c46735481fa8e326b0957be02b4420cbcab4b325bb08009b7f2045a95133f1cc",
+    ),
+)
 
 
 class PeerProcess:
     """A table of accounts that another system changes."""
 
     def __init__(self, name: str, folder: Path) -> None:
-        python = extra_environment(PEERS_LOCK) / "bin" / "python"
+        program = PEERS[name]
+        interpreter, arguments = _means(program)
         self._errors = folder.with_suffix(".log")
         with self._errors.open("wb") as errors:
             self._process = subprocess.Popen(
-                [python, "-m", f"tests.bench.peers.{PEERS[name]}", folder],
+                [interpreter, "-m", f"tests.bench.peers.{program}", folder, *arguments],
                 cwd=REPOSITORY,
+                env=_environment(),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,
@@ -62,6 +87,27 @@ class PeerProcess:
         answer = stdout.readline()
         assert answer, self._errors.read_text(encoding="utf-8")[-2000:]
         return dict(json.loads(answer))
+
+
+def _means(program: str) -> tuple[Path, tuple[str, ...]]:
+    """Which Python runs a peer, and what it is told beside its folder."""
+    if program == _IN_SPARK:
+        # The same Spark, with jars of its own.
+        found = sorted(extra_jars("delta", _DELTA).glob("*.jar"))
+        return Path(sys.executable), (",".join(map(str, found)),)
+    return extra_environment(PEERS_LOCK) / "bin" / "python", ()
+
+
+def _environment() -> dict[str, str]:
+    """Without the settings of our own Spark."""
+    own = (
+        "SPARK_CONF_DIR",
+        "PYSPARK_SUBMIT_ARGS",
+        "PYSPARK_GATEWAY_PORT",
+        "PYSPARK_GATEWAY_SECRET",
+    )
+    kept = {name: text for name, text in os.environ.items() if name not in own}
+    return {**kept, "JAVA_HOME": str(java_home())}
 
 
 @contextmanager
