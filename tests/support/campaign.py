@@ -139,8 +139,12 @@ class Campaign:
             thread.join()
         assert errors == []
         self.look()
-        assert self._sums() == self.bank.sums, "main went back"
+        self.is_current()
         return outcomes
+
+    def is_current(self) -> None:
+        """All that the bank has sent is in `main`: nothing older was written over it."""
+        assert self._sums() == self.bank.sums, "main went back"
 
     def look(self) -> None:
         """What a reader may see at any time: whole transactions, and cuts in their order."""
