@@ -14,6 +14,8 @@ A message says what failed, the value, what was expected and what to do next.
 
 from __future__ import annotations
 
+_CALL_OF_JAVA = "An error occurred while calling "
+
 
 class LakehouseError(Exception):
     """Base of all errors that are shown to a person without a traceback."""
@@ -84,6 +86,10 @@ class NotYet(LakehouseError):
 
 
 def first_line(error: BaseException) -> str:
-    """What kind of error it is and the first line of what it says."""
-    text = str(error).strip()
-    return f"{type(error).__name__}: {text.splitlines()[0] if text else 'no message'}"
+    """What kind of error it is and the first line of what it says.
+
+    Of an error of Java's it is what Java says: py4j's own line names the call alone.
+    """
+    lines = str(error).strip().splitlines() or ["no message"]
+    is_of_java = lines[0].startswith(_CALL_OF_JAVA) and len(lines) > 1
+    return f"{type(error).__name__}: {lines[1].lstrip(': ') if is_of_java else lines[0]}"

@@ -6,6 +6,8 @@ they are there, and as long as they were written.
 
 from __future__ import annotations
 
+import struct
+import zlib
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -39,7 +41,15 @@ from lakehouse.spark.upkeep import table_names
 
 _WORKERS = 16
 # Everything that a torn or missing file of metadata may raise; a server's error is none of it.
-_UNREADABLE = (OSError, ValueError, EOFError, KeyError, ValidationError)
+_UNREADABLE = (
+    OSError,
+    ValueError,
+    EOFError,
+    LookupError,
+    ValidationError,
+    struct.error,
+    zlib.error,
+)
 
 
 def read_all(source: SourceConfig, ledger: Ledger) -> tuple[TableFacts, ...]:

@@ -16,7 +16,7 @@ CATALOG = "lakehouse"
 _SPARK = f"spark.sql.catalog.{CATALOG}"
 _SQLITE_PREFIX = "sqlite:///"
 # How long either client waits for a catalog file that another process has locked.
-_BUSY_TIMEOUT_S = 30
+BUSY_TIMEOUT_S = 30
 
 
 def spark_catalog_properties(settings: Settings) -> dict[str, str]:
@@ -45,7 +45,7 @@ def pyiceberg_properties(settings: Settings) -> dict[str, str]:
     if uri.startswith("postgresql://"):
         uri = uri.replace("postgresql://", "postgresql+psycopg2://", 1)
     if uri.startswith(_SQLITE_PREFIX):
-        uri = f"{uri}?timeout={_BUSY_TIMEOUT_S}"
+        uri = f"{uri}?timeout={BUSY_TIMEOUT_S}"
     return {
         "type": "sql",
         "uri": uri,
@@ -57,7 +57,7 @@ def pyiceberg_properties(settings: Settings) -> dict[str, str]:
 def _jdbc(uri: str) -> Mapping[str, str]:
     if uri.startswith(_SQLITE_PREFIX):
         path = uri.removeprefix(_SQLITE_PREFIX)
-        address = {"uri": f"jdbc:sqlite:{path}?busy_timeout={_BUSY_TIMEOUT_S * 1000}"}
+        address = {"uri": f"jdbc:sqlite:{path}?busy_timeout={BUSY_TIMEOUT_S * 1000}"}
     else:
         parts = urlsplit(uri)
         port = f":{parts.port}" if parts.port else ""

@@ -6,7 +6,7 @@ rows; later `main` at the other snapshot, whatever their histories, in one commi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from py4j.protocol import Py4JJavaError
 from pyiceberg.catalog import Catalog
@@ -14,11 +14,14 @@ from pyspark.sql import SparkSession
 
 from lakehouse.errors import MainMoved
 from lakehouse.failpoints import reach
+from lakehouse.plan.store_faults import is_torn
 from lakehouse.plan.tables import MAIN
 from lakehouse.spark import metadata
-from lakehouse.spark.branches import create_branch, is_lost_race
-from lakehouse.spark.commits import load, ref_of
+from lakehouse.spark.branches import create_branch, drop_branch, is_lost_race
+from lakehouse.spark.commits import FAILURES, load, ref_of
 from lakehouse.spark.tables import delete_on_branch, full_name
+
+_MOST_BEGINNINGS = 20
 
 
 def replace_main(spark: SparkSession, table: str, expected: int, snapshot_id: int) -> None:
@@ -59,11 +62,31 @@ def begin_empty(
         branch: Its name.
         summary: Properties that the commit's snapshot carries.
     """
-    create_branch(spark, table, branch)
-    head = metadata.head(catalog, table, branch)
-    if head is not None and head.summary.get("total-records") != "0":
-        # All rows at once: no file is read.
-        delete_on_branch(spark, table, branch, "true", summary)
+    # All rows go at once: no data file is read. Lists of files are, and may be torn, which is why
+    # the table is made again; the branch's past does not matter to whoever replaces `main` by it.
+    for left, at in _beginnings(catalog, table):
+        create_branch(spark, table, branch, at=at)
+        head = metadata.head(catalog, table, branch)
+        if head is None or head.summary.get("total-records") == "0":
+            return
+        try:
+            delete_on_branch(spark, table, branch, "true", summary)
+        except FAILURES as failure:
+            if not left or not is_torn(failure):
+                raise
+            drop_branch(spark, table, branch)
+        else:
+            return
+
+
+def _beginnings(catalog: Catalog, table: str) -> Iterator[tuple[int, int | None]]:
+    """Where a branch may begin: at `main`, else at older snapshots; and how many are left then."""
+    loaded = metadata.load_metadata(catalog, table)
+    main = loaded.current_snapshot_id if loaded else None
+    ids = [each.snapshot_id for each in reversed(loaded.snapshots)] if loaded else []
+    older = [each for each in ids if each != main][:_MOST_BEGINNINGS]
+    for place, at in enumerate((None, *older)):
+        yield len(older) - place, at
 
 
 def _other_head(table: str, expected: int, found: int | None) -> str:

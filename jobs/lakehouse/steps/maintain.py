@@ -23,6 +23,7 @@ from lakehouse.plan import compacting
 from lakehouse.plan.compacting import Figures, Maintained
 from lakehouse.plan.keeping import Cuts, cuts_of
 from lakehouse.plan.records import CONTROL_TABLES, ControlTable
+from lakehouse.plan.store_faults import store_fault
 from lakehouse.plan.tables import MAIN
 from lakehouse.spark import altering, procedures, upkeep
 from lakehouse.spark.bronze import Bronze
@@ -99,8 +100,9 @@ def _attempt(this: _Round, table: str, act: Callable[[], _Done]) -> Maintained |
     try:
         done = act()
     except Exception as failure:  # noqa: BLE001 - the other tables are maintained all the same
-        _LOG.error("table not maintained", table=table, reason=first_line(failure))
-        return Maintained(table, before, error=first_line(failure))
+        reason = store_fault(failure, this.name) or first_line(failure)
+        _LOG.error("table not maintained", table=table, reason=reason)
+        return Maintained(table, before, error=reason)
     metadata = load_metadata(catalog, table)
     after = upkeep.figures(metadata) if metadata else None
     _LOG.info("table maintained", table=table, removed=done.removed)

@@ -20,6 +20,7 @@ import structlog
 from lakehouse.errors import LakehouseError, Superseded, first_line
 from lakehouse.failpoints import reach, within
 from lakehouse.plan.records import RUNS, RunRow, Step
+from lakehouse.plan.store_faults import store_fault
 from lakehouse.steps.context import StepContext, StepOutcome
 from lakehouse.steps.lagging import with_lag
 from lakehouse.steps.reporting import show_end
@@ -49,13 +50,19 @@ def run_recorded(step: Step, context: StepContext, function: StepFunction) -> St
 
     Returns:
         The outcome; one with status `failed` or `superseded` where the step raised an error of
-        the project's own.
+        the project's own, or the store or the catalog failed it. Where these take no row either,
+        there is none.
 
     Raises:
         Exception: Any other error, after its row is written.
     """
     with within(step):
-        return _run_recorded(step, context, function)
+        try:
+            return _run_recorded(step, context, function)
+        except Exception as error:
+            if (failed := _failed_by_store(step, context, error)) is None:
+                raise
+            return failed
 
 
 def _run_recorded(step: Step, context: StepContext, function: StepFunction) -> StepOutcome:
@@ -70,16 +77,27 @@ def _run_recorded(step: Step, context: StepContext, function: StepFunction) -> S
         status = "superseded" if isinstance(error, Superseded) else "failed"
         outcome = StepOutcome(str(error), status=status, exit_code=error.exit_code)  # type: ignore[arg-type]
     except BaseException as error:
-        failed = StepOutcome(first_line(error), status="failed")
-        _record(step, context, started, failed)
-        show_end(step, context, failed)
-        raise
+        if (failed := _failed_by_store(step, context, error)) is None:
+            failed = StepOutcome(first_line(error), status="failed")
+            _record(step, context, started, failed)
+            show_end(step, context, failed)
+            raise
+        outcome = failed
     outcome = with_lag(step, context, outcome)
     _record(step, context, started, outcome)
     show_end(step, context, outcome)
     seconds = (datetime.now(UTC) - started).total_seconds()
     _LOG.info("step ended", step=step, status=outcome.status, seconds=round(seconds, 2))
     return outcome
+
+
+def _failed_by_store(step: Step, context: StepContext, error: BaseException) -> StepOutcome | None:
+    """How a step ends of which a person can mend the cause; None for any other error."""
+    fault = store_fault(error, context.source.name)
+    if fault is None:
+        return None
+    _LOG.error("step failed", step=step, reason=first_line(error))
+    return StepOutcome(f"Source {context.source.name!r}: {fault}", status="failed", exit_code=1)
 
 
 def _record(step: Step, context: StepContext, started: datetime, outcome: StepOutcome) -> None:
