@@ -23,8 +23,8 @@ Point: TypeAlias = Literal[
     "after_lease",  # the lease of the source is taken
     "before_write",  # rows are worked out, no file of them is written
     "after_files",  # the files are written, the catalog does not know them
-    "before_commit",  # a change of metadata is about to be made
-    "after_commit",  # the catalog has the change
+    "before_commit",  # a change of metadata is about to be made, or a signal sent
+    "after_commit",  # the catalog has the change, or the connector's channel the signal
     "between_tables",  # a table of several is done
     "after_mirror",  # the step's row is in `quality.runs`
 ]

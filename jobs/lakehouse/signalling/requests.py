@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from infra.sources import Engine
 from lakehouse.config import Settings, SourceConfig, kafka_properties
 from lakehouse.errors import ConfigError, SignalRefused
+from lakehouse.failpoints import within
 from lakehouse.inspection.addresses import DATABASE, SIGNALS, signals_of
 from lakehouse.names import format_table
 from lakehouse.plan.signals.connector import Channel, SignalFacts
@@ -58,7 +59,8 @@ def send(
     topic = facts.notification_topic or ""
     properties = kafka_properties(source, settings)
     starts = end_offsets(properties, topic) if topic else {}
-    is_new, told = _sent(channel, signal, facts, source, settings)
+    with within("signal"):
+        is_new, told = _sent(channel, signal, facts, source, settings)
     handover = Handover(
         Asked(request.action, name, request.type, signal.collections),
         tuple(format_table(table, source.connector) for table in request.tables),

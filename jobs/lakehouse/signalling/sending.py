@@ -14,6 +14,7 @@ from infra.errors import NotReady
 from infra.sources import Database, Engine
 from lakehouse.config import SourceConfig, client_properties
 from lakehouse.errors import SignalRefused
+from lakehouse.failpoints import reach
 from lakehouse.plan.signals.record import Signal
 from lakehouse.plan.signals.statement import insert_with_parameters
 from lakehouse.signalling.topics import end_offsets, read_all
@@ -40,7 +41,9 @@ def send_by_table(
             if database.engine is not Engine.POSTGRESQL:
                 opened.cursor().execute(_STRICT)
             opened.cursor().execute(statement, (signal.id, signal.type, signal.data))
+            reach("before_commit")
             opened.commit()
+            reach("after_commit")
     except (psycopg.errors.UniqueViolation, pymysql.err.IntegrityError):
         return False
     except (NotReady, psycopg.Error, pymysql.MySQLError) as refused:
@@ -77,6 +80,7 @@ def send_by_topic(
         refusals.extend([] if error is None else [error.str()])
 
     producer = Producer({**client_properties(properties), "acks": "all", "log_level": 0})
+    reach("before_commit")
     try:
         producer.produce(
             topic,
@@ -94,6 +98,7 @@ def send_by_topic(
             f"signal topic {topic!r}: {refusals[0]}: expected to be allowed to write to it; grant "
             "the login Read and Write on it (docs/grants.md)"
         )
+    reach("after_commit")
     return True
 
 
