@@ -16,7 +16,7 @@ from lakehouse.config import Settings
 from lakehouse.plan.lease import TTL_S
 from lakehouse.spark.lease_table import LeaseTable
 from tests.support.campaign import Campaign, begin, unready
-from tests.support.stopped import stopped
+from tests.support.standing import standing
 
 # With some of the tables staged: the places at which it would write next.
 SAMPLED = ("apply.before_write", 2)
@@ -50,7 +50,8 @@ def test_a_driver_that_was_stopped_past_its_lease_is_refused_by_its_token(
 ) -> None:
     campaign = begin(spark, settings, tmp_path, f"stopped_{where.partition('.')[2]}")
     campaign.bank.transfer(2)
-    with stopped(campaign, "asleep", where, nth) as run:
+    with standing(campaign, "asleep", where, nth) as run:
+        run.stop()
         let_the_lease_end(campaign)
         campaign.bank.transfer(1)
         campaign.finish()
@@ -66,7 +67,8 @@ def test_another_run_waits_until_the_lease_of_a_stopped_driver_is_over(
 ) -> None:
     campaign = begin(spark, settings, tmp_path, "stopped_for_long")
     campaign.bank.transfer(2)
-    with stopped(campaign, "asleep", *SAMPLED) as run:
+    with standing(campaign, "asleep", *SAMPLED) as run:
+        run.stop()
         begun = time.monotonic()
         campaign.bank.transfer(1)
         assert unready(campaign.runs.run(campaign.bank.source)) == {}

@@ -1,6 +1,7 @@
-"""A run in a process of its own that is stopped with SIGSTOP, as by a laptop's lid or a debugger.
+"""A run in a process of its own that stands still at a failpoint, and later goes on.
 
-Its heartbeat stops with it, and it knows nothing of the time that went by when it goes on.
+It may be stopped there with SIGSTOP, as by a laptop's lid or a debugger: its heartbeat stops with
+it, and it knows nothing of the time that went by when it goes on.
 """
 
 from __future__ import annotations
@@ -23,21 +24,31 @@ _DEADLINE_S = 300.0
 
 
 @dataclass(frozen=True)
-class Stopped:
-    """A run that stands still, with its JVM."""
+class Standing:
+    """A run that stands still.
+
+    Attributes:
+        file: There while it waits at its failpoint.
+    """
 
     process: subprocess.Popen[bytes]
+    file: Path
     log: Path
+
+    def stop(self) -> None:
+        """Stop it, and its JVM, which is of its session."""
+        os.killpg(self.process.pid, signal.SIGSTOP)
 
     def go_on(self) -> None:
         """Let it run to its end, which it reaches by itself."""
+        self.file.unlink()
         os.killpg(self.process.pid, signal.SIGCONT)
         assert self.process.wait(_DEADLINE_S) == 0, self.log.read_text(encoding="utf-8")[-4000:]
 
 
 @contextmanager
-def stopped(campaign: Campaign, run_id: str, where: str, nth: int) -> Iterator[Stopped]:
-    """Begin a run over all that the bank has sent, and stop it at a failpoint.
+def standing(campaign: Campaign, run_id: str, where: str, nth: int) -> Iterator[Standing]:
+    """Begin a run over all that the bank has sent, and wait until it stands at a failpoint.
 
     Args:
         campaign: Of which source.
@@ -60,10 +71,7 @@ def stopped(campaign: Campaign, run_id: str, where: str, nth: int) -> Iterator[S
         )
     try:
         _await(process, file, log)
-        # Its JVM is of its session.
-        os.killpg(process.pid, signal.SIGSTOP)
-        file.unlink()
-        yield Stopped(process, log)
+        yield Standing(process, file, log)
     finally:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
