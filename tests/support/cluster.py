@@ -56,6 +56,11 @@ class Cluster:
             time.sleep(0.1)
         os.kill(found[0], signal.SIGKILL)
 
+    def kill_executors(self) -> None:
+        """SIGKILL of every executor that there is: whichever has a task, loses it."""
+        for pid in self.executors():
+            os.kill(pid, signal.SIGKILL)
+
 
 @contextmanager
 def cluster(folder: Path, home: Path, workers: int = 2) -> Iterator[Cluster]:
