@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,17 +19,21 @@ MOUNT = 'mount -t tmpfs -o size=256m tmpfs "$1" && shift && exec "$@"'
 ORDERS = Table("orders", [column("id", "int32", optional=False), column("name", "string")])
 
 
-def test_a_full_disk_fails_the_run_and_loses_nothing(tmp_path: Path) -> None:
+OLD, NEW = [[1, "a"], [2, "b"]], [[1, "a"], [2, "c"]]
+TOLD = f"Source {NAME!r}: the disk is full: expected room for data files"
+
+
+def on_a_small_disk(folder: Path, *work: str) -> dict[str, Any]:
+    """What `tests.support.full_disk` prints."""
     if subprocess.run([*PRIVATE, "mount", "-t", "tmpfs", "x", "/mnt"], check=False).returncode:
         pytest.skip("no small disk: expected `unshare --user --mount` and mount to be allowed")
-    source, home = Postgres(NAME), tmp_path / "home"
+    source, home = Postgres(NAME), folder / "home"
     home.mkdir()
     source.snapshot(ORDERS, [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}])
-    first = source.archive(tmp_path / "first")
+    first = source.archive(folder / "first")
     source.transact((ORDERS, "u", None, {"id": 2, "name": "c"}))
-    second = source.archive(tmp_path / "second")
-
-    command = [sys.executable, "-m", "tests.support.full_disk", home, first, second]
+    second = source.archive(folder / "second")
+    command = [sys.executable, "-m", "tests.support.full_disk", home, first, second, *work]
     ended = subprocess.run(
         [*PRIVATE, "sh", "-c", MOUNT, "sh", home, *command],
         cwd=Path(__file__).resolve().parents[2],
@@ -37,11 +42,44 @@ def test_a_full_disk_fails_the_run_and_loses_nothing(tmp_path: Path) -> None:
         check=False,
         timeout=500,
     )
-
     assert ended.returncode == 0, ended.stderr[-4000:]
-    found = json.loads(ended.stdout.splitlines()[-1])
+    found: dict[str, Any] = json.loads(ended.stdout.splitlines()[-1])
     assert found["first"] == ""
-    assert found["full"]
-    assert found["while_full"] == {"rows": [[1, "a"], [2, "b"]], "cuts": ["00000001"]}
+    return found
+
+
+@pytest.mark.parametrize(
+    ("failpoint", "steps"),
+    [
+        # How far a run gets whose disk was full before depends on what a commit leaves.
+        pytest.param("", "land check", marks=pytest.mark.further),
+        ("apply.before_write:1", "apply"),
+        pytest.param("apply.before_commit:1", "apply", marks=pytest.mark.further),
+    ],
+)
+def test_a_disk_that_fills_fails_the_run_and_loses_nothing(
+    tmp_path: Path, failpoint: str, steps: str
+) -> None:
+    found = on_a_small_disk(tmp_path, "run", failpoint)
+
+    step, _, told = found["full"].partition(": ")
+    assert step in steps.split()
+    assert told.startswith(TOLD)
+    assert found["while_full"] == {"rows": OLD, "cuts": ["00000001"]}
     assert found["again"] == ""
-    assert found["after"]["rows"] == [[1, "a"], [2, "c"]]
+    assert found["after"]["rows"] == NEW
+
+
+@pytest.mark.further
+@pytest.mark.parametrize("failpoint", ["maintain.before_write:1", "maintain.before_commit:1"])
+def test_a_disk_that_fills_fails_maintenance_and_changes_no_row(
+    tmp_path: Path, failpoint: str
+) -> None:
+    found = on_a_small_disk(tmp_path, "maintain", failpoint)
+
+    assert found["second"] == ""
+    assert found["full"].startswith("maintain: "), found["full"]
+    assert TOLD in found["full"]
+    assert found["while_full"] == found["after"]
+    assert found["after"]["rows"] == NEW
+    assert found["again"] == ""
