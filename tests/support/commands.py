@@ -11,6 +11,8 @@ from infra.spark import spark_environment
 from lakehouse.config import Settings
 
 _COMMAND = Path(sys.executable).parent / "lakehouse"
+# Whatever a client asks of a locked catalog, and asks again, waits for half a minute each time.
+_LONGEST_S = 1_000
 
 
 def lakehouse(settings: Settings, *arguments: str) -> str:
@@ -40,5 +42,5 @@ def ended_command(
         capture_output=True,
         text=True,
         check=False,
-        timeout=400,
+        timeout=_LONGEST_S,
     )

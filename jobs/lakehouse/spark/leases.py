@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import structlog
 from pyiceberg.catalog import Catalog
 
-from lakehouse.errors import Superseded
+from lakehouse.errors import Superseded, first_line
 from lakehouse.failpoints import reach
 from lakehouse.plan.lease import BETWEEN_STEPS_S, HEARTBEAT_S, TTL_S, Lease, handed_back
 from lakehouse.spark.holders import this_process
@@ -183,6 +183,9 @@ class Leases:
                 self._renew(mine, TTL_S)
             except Superseded:
                 return
+            except Exception as failure:  # noqa: BLE001 - the next one may come in time
+                reason = first_line(failure)
+                _LOG.warning("lease not renewed", source=self._source, reason=reason)
 
     def _renew(self, lease: Lease, ttl_s: float) -> None:
         self._write(replace(lease, expires_at_s=expiry(ttl_s)))

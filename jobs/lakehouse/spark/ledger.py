@@ -6,6 +6,7 @@ Writes are appends only; a row that is written twice says the same thing twice.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -22,7 +23,8 @@ from pyiceberg.transforms import IdentityTransform
 from sqlalchemy.exc import DBAPIError
 
 from lakehouse.config import Settings
-from lakehouse.plan.catalog import CATALOG, pyiceberg_properties
+from lakehouse.errors import StepFailed
+from lakehouse.plan.catalog import BUSY_TIMEOUT_S, CATALOG, pyiceberg_properties
 from lakehouse.plan.handover import waiting_cuts
 from lakehouse.plan.records import (
     CUTS,
@@ -36,6 +38,7 @@ from lakehouse.plan.records import (
     RunRow,
     SchemaVersionRow,
 )
+from lakehouse.plan.store_faults import store_fault
 from lakehouse.spark.appending import append
 from lakehouse.spark.control_rows import arrow_schema, to_arrow
 from lakehouse.spark.data_files import DataFiles
@@ -65,12 +68,22 @@ def open_catalog(settings: Settings) -> Catalog:
     """PyIceberg's catalog over the same tables as Spark's.
 
     PyIceberg makes a new catalog's own tables without asking whether another process just did.
+
+    Raises:
+        StepFailed: Its file is locked, or its disk is full.
     """
-    properties = pyiceberg_properties(settings)
+    properties, until = pyiceberg_properties(settings), time.monotonic() + BUSY_TIMEOUT_S
     for _ in _OWN_TABLES:
-        with suppress(DBAPIError):
-            return load_catalog(CATALOG, **properties)
-    return load_catalog(CATALOG, **properties)
+        # A lock that outlasted one try outlasts the next.
+        if time.monotonic() < until:
+            with suppress(DBAPIError):
+                return load_catalog(CATALOG, **properties)
+    try:
+        return load_catalog(CATALOG, **properties)
+    except DBAPIError as failure:
+        if (fault := store_fault(failure)) is None:
+            raise
+        raise StepFailed(f"Catalog of {settings.home}: {fault}") from failure
 
 
 class Ledger:
