@@ -66,6 +66,21 @@ def names(home: Settings) -> list[str]:
 
 
 @pytest.mark.further
+def test_a_command_that_finds_the_catalog_locked_says_so_and_the_next_one_does_the_work(
+    home: Settings, tmp_path: Path
+) -> None:
+    command = begun(home, tmp_path)
+    with locked(home):
+        ended = ended_command(home, *command)
+    assert ended.returncode == 1
+    assert TOLD in ended.stdout + ended.stderr, ended.stdout
+    assert "Traceback" not in ended.stderr
+    assert names(home) == ["a"]
+    lakehouse(home, *command)
+    assert names(home) == ["b"]
+
+
+@pytest.mark.further
 @pytest.mark.parametrize("where", ["land.before_commit:1", "apply.before_commit:1"])
 def test_a_run_that_finds_the_catalog_locked_half_way_says_so_and_the_next_one_does_the_work(
     home: Settings, tmp_path: Path, where: str
