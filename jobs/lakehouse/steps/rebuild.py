@@ -39,6 +39,7 @@ def rebuild(context: StepContext, asked: Rebuild) -> StepOutcome:
         Superseded: Another run held the lease all the time.
     """
     name = context.source.name
+    _finish_announced(context)
     cut = needed(name, context.ledger.newest_cut(name))
     choice = choose(cut, asked, context.source.connector)
     try:
@@ -54,6 +55,12 @@ def rebuild(context: StepContext, asked: Rebuild) -> StepOutcome:
     except Exception:
         drop_branches(context, choice.tables)
         raise
+
+
+def _finish_announced(context: StepContext) -> None:
+    """Publish what a killed publish announced: behind what is built it would refuse the rebuild."""
+    if context.ledger.pending_cut(context.source.name) is not None:
+        in_turn(context, lambda _: StepOutcome("", ends_run=True), between_steps=True)
 
 
 def _staged(
