@@ -101,6 +101,7 @@ def test_places_of_files_that_the_base_lacks_are_left_to_a_scan(small: Small) ->
     assert "work" not in refs(small.catalog, small.name)
 
 
+@pytest.mark.further
 def test_a_table_that_somebody_has_partitioned_follows_the_source(
     spark: SparkSession, settings: Settings, tmp_path: Path
 ) -> None:
