@@ -1,10 +1,11 @@
-"""A command beside the runs, killed at each kind of named point: the next one does its work.
+"""Commands that work on silver beside the runs, killed at each kind of point: the next one ends it.
 
-It is a Spark application of its own, which dies with SIGKILL.
+A rebuild and an erasure, each in its own Spark application, which dies with SIGKILL.
 """
 
 from __future__ import annotations
 
+import json
 import uuid
 from pathlib import Path
 
@@ -13,8 +14,10 @@ from pyspark.sql import SparkSession
 
 from lakehouse.config import Settings, parse_source
 from lakehouse.failpoints import POINTS
+from lakehouse.plan.erasing import ERASURE, Erasure
 from lakehouse.plan.rebuilding import Rebuild
-from lakehouse.plan.submission import Run, application, arguments
+from lakehouse.plan.submission import Run, application, arguments, erasure_application
+from tests.spark import test_erase as erasing
 from tests.support.killed_commands import kill
 from tests.support.rebuilds import TOML, contents, rebuild, run_in_batches, spoil, tell
 from tests.support.runs import Runs
@@ -28,6 +31,17 @@ OF_REBUILD = [
     "apply.after_mirror:1",
     "validate.after_files:1",
 ]
+# From the first to the last place of a command: what one has done, the next ones need not do.
+OF_ERASURE = [
+    "apply.after_lease:1",
+    "apply.before_write:1",
+    "apply.before_commit:1",
+    "apply.after_commit:1",
+    "apply.after_mirror:1",
+    "validate.after_files:1",
+    "publish.between_tables:1",
+    "maintain.after_commit:1",
+]
 
 
 def kinds(failpoints: list[str]) -> set[str]:
@@ -39,7 +53,7 @@ def new_id(kind: str) -> str:
 
 
 def test_every_kind_of_point_is_one_of_theirs() -> None:
-    assert kinds(OF_REBUILD) == set(POINTS)
+    assert kinds(OF_REBUILD) == kinds(OF_ERASURE) == set(POINTS)
 
 
 @pytest.mark.further
@@ -60,3 +74,28 @@ def test_a_rebuild_that_is_killed_anywhere_is_done_by_the_next(
             ["succeeded"] * 3,
         )
         assert contents(runs) == running, failpoint
+
+
+@pytest.mark.further
+def test_an_erasure_that_is_killed_anywhere_is_done_by_the_next(
+    spark: SparkSession, settings: Settings, tmp_path: Path
+) -> None:
+    archives = tmp_path / "archives"
+    runs = erasing.opened(spark, settings, archives, "killed_erasure", "history = true")
+    pg = erasing.lived(runs)
+    others = [row for row in erasing.contents(runs) if row[0] != erasing.KEY]
+    key = json.dumps({"mail": erasing.KEY})
+    asked = Erasure(f"public.{erasing.CUSTOMERS}", (key,), "ann", forget_key=True)
+    for failpoint in OF_ERASURE:
+        options = ["--config", runs.source.model_dump_json(), "--run-id", new_id("erasure__")]
+        kill(runs, erasure_application(), options, failpoint, **{ERASURE: asked.to_json()})
+        assert [r for r in erasing.contents(runs) if r[0] != erasing.KEY] == others, failpoint
+
+    outcomes = erasing.erase(runs, key)
+
+    assert [outcome.status for outcome in outcomes] == ["succeeded"] * 4, outcomes
+    assert erasing.found(runs) == {}
+    assert erasing.contents(runs) == others
+    pg.transact((erasing.customers(), "c", None, erasing.customer("c@x", "third")))
+    assert runs.run(pg)["publish"].status == "succeeded"
+    assert [row[0] for row in erasing.contents(runs)] == [*(row[0] for row in others), "c@x"]

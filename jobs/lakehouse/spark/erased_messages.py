@@ -17,7 +17,7 @@ from lakehouse.connectors import Connector
 from lakehouse.envelope import ERASED
 from lakehouse.errors import StepFailed
 from lakehouse.plan.tables import TablePlan
-from lakehouse.spark import branches, tables
+from lakehouse.spark import branches, metadata, tables
 from lakehouse.spark.bronze import OFFSETS_PROPERTY, RUN_ID_PROPERTY, Bronze
 from lakehouse.spark.envelopes import source_struct
 from lakehouse.spark.events import table_rows
@@ -26,6 +26,7 @@ from lakehouse.spark.sql import all_of, literal
 
 _PLACE = ("topic", "partition", "offset")
 _VIEW = "erased_messages"
+_BRANCH = "landing_erase_"
 _TRANSACTION = "struct<id:string,total_order:string,data_collection_order:string>"
 
 
@@ -152,7 +153,11 @@ def erase_messages(
         MainMoved: A landing or a compaction came first.
     """
     found.rows.createOrReplaceTempView(_VIEW)
-    branch = f"landing_erase_{run_id}".replace("-", "_")
+    for ref in metadata.refs(bronze.ledger.catalog, bronze.table):
+        if ref.startswith(_BRANCH):
+            # Of an erasure that was killed: there is one at a time.
+            branches.drop_branch(spark, bronze.table, ref)
+    branch = f"{_BRANCH}{run_id}".replace("-", "_")
     branches.create_branch(spark, bronze.table, branch)
     try:
         summary = {
