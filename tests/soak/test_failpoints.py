@@ -23,6 +23,8 @@ STEPS = os.environ.get("FAILPOINT_STEPS", "land check apply validate publish mai
 PLACES = {**PASSED, "catalog.before": 13, "catalog.after": 13}
 # After so many kills a clean run is looked at row by row.
 _CHECK_EVERY = 10
+# How many of the killed processes do one step; the others do a whole run.
+_ALONE = 0.75
 
 
 @pytest.mark.timeout(0)
@@ -33,7 +35,8 @@ def test_each_point_of_a_step_is_killed_many_times(spark, settings, tmp_path, st
     random.shuffle(places)
     campaign, recoveries = begin(spark, settings, tmp_path, f"killed_in_{step}"), []
     for number, where in enumerate(places, 1):
-        assert campaign.kill(where, random.randint(1, PLACES[where])), where
+        nth, alone = random.randint(1, PLACES[where]), random.random() < _ALONE
+        assert campaign.kill(where, nth, alone=alone), where
         if number % _CHECK_EVERY == 0 or number == len(places):
             begun = time.monotonic()
             campaign.finish()

@@ -22,9 +22,10 @@ from pyspark.sql import SparkSession
 
 from lakehouse.config import Settings
 from lakehouse.failpoints import VARIABLE, FailpointReached
+from lakehouse.plan.records import STEPS
 from lakehouse.spark.tables import full_name
 from lakehouse.steps.context import StepContext, StepOutcome
-from tests.support.dying_run import CATALOG_KILL, LATER, do
+from tests.support.dying_run import CATALOG_KILL, LATER, do, through
 from tests.support.runs import Runs, laws_hold, open_runs
 from tests.support.transfers import TABLES, Bank, Reader, sums_at
 
@@ -83,13 +84,15 @@ class Campaign:
     kills: Counter[str] = field(default_factory=Counter)
     spared: Counter[str] = field(default_factory=Counter)
 
-    def kill(self, where: str, nth: int = 1) -> bool:
+    def kill(self, where: str, nth: int = 1, *, alone: bool = False) -> bool:
         """Do the work that a failpoint is in, in a process that dies there; whether it died.
 
         Args:
             where: `STEP.POINT`; `rebuild.POINT` for one of a rebuild's publish, and
                 `catalog.before` or `catalog.after` for a write through Java in any step.
             nth: How often the place is passed until then, from 1.
+            alone: Whether that process does the step alone, behind this one's earlier steps: as
+                where each step is an application.
         """
         step, _, point = where.partition(".")
         if _work(where) == "maintain":
@@ -99,7 +102,8 @@ class Campaign:
         named = {"catalog": {CATALOG_KILL: f"{point}:{nth}"}}.get(
             step, {VARIABLE: f"{'publish' if step == 'rebuild' else step}.{point}:{nth}:kill"}
         )
-        died = self._process(_work(where), named) == -signal.SIGKILL
+        work = step if alone and step in STEPS else _work(where)
+        died = self._process(work, named) == -signal.SIGKILL
         (self.kills if died else self.spared)[where] += 1
         self.look()
         return died
@@ -186,9 +190,12 @@ class Campaign:
 
     def _process(self, work: str, failpoint: dict[str, str]) -> int:
         folder = self.runs.folder / f"{len(list(self.runs.folder.iterdir()))}"
-        archive = self.bank.source.archive(folder)
+        archive, run_id = self.bank.source.archive(folder), f"killed_{folder.name}"
+        if work in STEPS:
+            context = replace(self.runs.context(archive, run_id), lone_step=True)
+            through(STEPS[: STEPS.index(work)], context)
         command = [sys.executable, "-m", "tests.support.dying_run", str(self.runs.settings.home)]
-        command += [self.runs.source.name, f"killed_{folder.name}", work, str(archive)]
+        command += [self.runs.source.name, run_id, work, str(archive)]
         ended = subprocess.run(
             command,
             cwd=_ROOT,

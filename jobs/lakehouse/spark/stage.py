@@ -15,10 +15,11 @@ from pyspark.sql import DataFrame
 from lakehouse.names import quote_ident
 from lakehouse.plan.conservation import summed
 from lakehouse.plan.tables import MAIN, Place, TablePlan, TopicPartition
-from lakehouse.spark import collapse, events, metadata, placeholders, silver, stored, tables, tally
+from lakehouse.spark import collapse, events, metadata, placeholders, silver, tables, tally
 from lakehouse.spark.history import prepare as prepare_history
 from lakehouse.spark.history import stage_history
 from lakehouse.spark.holds import Holds, hold_keys
+from lakehouse.spark.looking_up import judged_once
 from lakehouse.spark.once import once
 from lakehouse.spark.properties import remember_soft
 from lakehouse.spark.session import tune
@@ -102,7 +103,7 @@ def stage_table(work: Work, envelopes: DataFrame) -> Staged:
     swept = sweep(work, _rows(work, envelopes))
     # A large value may come from a row of another key, which is then looked for in all rows.
     rows = swept.rows if plan.placeholders else only_touched(work, swept.rows)
-    judged = once(_judged(work, rows, barrier, has_state=has_state))
+    judged = judged_once(work, rows, barrier, before=before, has_state=has_state)
     return replace(_stage(work, judged, truncates, before), swept=swept.finding)
 
 
@@ -118,6 +119,8 @@ def _stage(work: Work, judged: DataFrame, truncates: Sequence[Truncate], before:
         resolved = once(collapse.unshifted(resolved, folded))
         folded = once(_folded(resolved, plan, truncates))
         numbers = tally.numbers(folded, plan)
+    if plan.history:
+        tune(work.spark, before + work.messages)
     is_history_changed = plan.history and stage_history(work, resolved, truncates)
     is_row_changed = numbers["keys"] or truncate or (plan.schema.add and before)
     if not is_row_changed and not holds.changed:
@@ -134,6 +137,8 @@ def _stage(work: Work, judged: DataFrame, truncates: Sequence[Truncate], before:
     small = None if truncates or holds.changed else small_change(work, folded, numbers)
     marked = 0
     if not (small and small.write_rows()):
+        # Whole tables are read.
+        tune(work.spark, before + work.messages)
         marked = write_silver(work, folded, numbers, truncates)
     if not (small and small.write_marks()):
         write_state(work, folded, numbers, truncates, holds)
@@ -175,22 +180,6 @@ def _resolved(judged: DataFrame, plan: TablePlan) -> DataFrame:
 def _rows(work: Work, envelopes: DataFrame) -> DataFrame:
     rows = events.table_rows(envelopes, work.plan, work.secret)
     return collapse.whole_events(rows) if work.plan.halves else rows
-
-
-def _judged(work: Work, rows: DataFrame, barrier: str, *, has_state: bool) -> DataFrame:
-    if not (work.has_rows(work.plan.silver) or has_state):
-        before = stored.nothing_stored(work.spark, work.plan)
-    else:
-        keys = rows.groupBy("row_key").agg(F.expr("first(key) AS key"))
-        before = stored.stored_state(
-            work.spark, work.plan, keys, with_image=_needs_image(work.plan), has_state=has_state
-        )
-    return collapse.judge_events(rows, before, barrier, is_bag=work.plan.is_bag)
-
-
-def _needs_image(plan: TablePlan) -> bool:
-    """Whether stored images are read: to fill unchanged values, or to stay when deleted."""
-    return plan.placeholders or plan.soft
 
 
 def _rows_before(work: Work) -> int:

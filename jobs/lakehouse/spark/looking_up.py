@@ -1,0 +1,55 @@
+"""The events of a batch, judged by what silver has of their keys.
+
+In: a batch's rows. Out: what `collapse.judge_events` makes of them, computed once. Of a small batch
+into a large table the look-up alone is over many rows: it alone is worth generated code.
+"""
+
+from __future__ import annotations
+
+import pyspark.sql.functions as F
+from pyspark.sql import DataFrame
+
+from lakehouse.spark import stored
+from lakehouse.spark.collapse import judge_events
+from lakehouse.spark.once import once
+from lakehouse.spark.session import FEW_ROWS, tune
+from lakehouse.spark.writing import Work
+
+
+def judged_once(
+    work: Work, rows: DataFrame, barrier: str, *, before: int, has_state: bool
+) -> DataFrame:
+    """Judge the rows of a batch.
+
+    Args:
+        work: The table; its session is left fit for the batch, be the table as large as it may.
+        rows: From `events.table_rows`.
+        barrier: Position of the newest truncate that is applied already; empty for none.
+        before: How many rows the table has.
+        has_state: Whether its state table has rows.
+    """
+    is_bag = work.plan.is_bag
+    if not (work.has_rows(work.plan.silver) or has_state):
+        nothing = stored.nothing_stored(work.spark, work.plan)
+        return once(judge_events(rows, nothing, barrier, is_bag=is_bag))
+    if not before > FEW_ROWS >= work.messages:
+        found = _stored(work, _keys(rows), has_state=has_state)
+        return once(judge_events(rows, found, barrier, is_bag=is_bag))
+    tune(work.spark, work.messages)
+    rows = once(rows)
+    keys = once(_keys(rows))
+    tune(work.spark, before)
+    found = once(_stored(work, keys, has_state=has_state), eager=True)
+    tune(work.spark, work.messages)
+    return once(judge_events(rows, found, barrier, is_bag=is_bag))
+
+
+def _keys(rows: DataFrame) -> DataFrame:
+    return rows.groupBy("row_key").agg(F.expr("first(key) AS key"))
+
+
+def _stored(work: Work, keys: DataFrame, *, has_state: bool) -> DataFrame:
+    plan = work.plan
+    # Stored images fill unchanged values, or stay when their row is deleted.
+    with_image = plan.placeholders or plan.soft
+    return stored.stored_state(work.spark, plan, keys, with_image=with_image, has_state=has_state)
