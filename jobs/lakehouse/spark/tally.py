@@ -68,8 +68,7 @@ def _octets(plan: TablePlan) -> str:
     sizes = {
         "string": "octet_length(image.{name})",
         "binary": "octet_length(image.{name})",
-        "array": "64 * size(image.{name})",
-        "map": "128 * size(image.{name})",
+        **dict.fromkeys(("array", "map", "struct"), "octet_length(to_json(image.{name}))"),
     }
     found = (
         f"coalesce({sizes[base].format(name=quote_ident(name))}, 0)"
