@@ -20,6 +20,8 @@ from lakehouse.plan.records import Step
 from lakehouse.spark.bronze import Bronze
 from lakehouse.spark.land import Landing, land
 from lakehouse.spark.ledger import Ledger
+from lakehouse.spark.metadata import head
+from lakehouse.spark.tables import full_name
 from lakehouse.steps.context import StepContext, StepOutcome
 from lakehouse.steps.land import landing_outcome
 from lakehouse.steps.runner import execute, run_recorded
@@ -80,8 +82,13 @@ class Product:
         some = tuple(tables)
         return self.run(changes(self.spark, batch, some), batch.changes, some)
 
-    def run(self, messages: DataFrame, count: int, tables: Iterable[int]) -> dict[str, Cost]:
-        """Land so many messages of each of the tables, and do the steps behind that."""
+    def run(
+        self, messages: DataFrame, count: int, tables: Iterable[int], files: int = 0
+    ) -> dict[str, Cost]:
+        """Land so many messages of each of the tables, and do the steps behind that.
+
+        With `files` bronze lies in so many before the other steps begin, as behind many landings.
+        """
         context = StepContext(
             source=self.source,
             settings=self.settings,
@@ -94,10 +101,24 @@ class Product:
         placed = messages.withColumn("offset", F.expr(f"offset + map({before})[n]")).drop("n")
         self.sent.update(dict.fromkeys(tables, count))
         found = {"land": _measured(partial(_land, context, placed, self.sent))}
+        if files:
+            self._spread(files)
         for step in REST:
             found[step] = _measured(partial(execute, step, context))
         self.newest = context.run_id
         return found
+
+    def _spread(self, files: int) -> None:
+        """Write bronze again, in so many files, which hold one range of offsets each."""
+        table = f"bronze.{self.name}"
+        newest = head(Ledger(self.settings).catalog, table)
+        assert newest is not None
+        rows = self.spark.table(full_name(table)).repartitionByRange(files, "offset")
+        writer = rows.sortWithinPartitions("topic", "partition", "offset").writeTo(full_name(table))
+        for name, text in newest.summary.items():
+            if name.startswith("lakehouse."):
+                writer = writer.option(f"snapshot-property.{name}", text)
+        writer.overwritePartitions()
 
 
 _KINDS = tuple(COLUMNS.items())

@@ -56,7 +56,7 @@ def test_a_batch_reads_its_own_files(
 def _aged(spark: SparkSession, settings: Settings, files: int) -> Product:
     """A source whose bronze has so many files."""
     product = Product(spark, settings, f"aged_{files}")
-    product.run(first_load(spark, _ROWS).repartitionByRange(files, "offset"), _ROWS, (0,))
+    product.run(first_load(spark, _ROWS), _ROWS, (0,), files)
     table = Ledger(settings).catalog.load_table(f"bronze.{product.name}")
     assert len(list(table.scan().plan_files())) == files
     return product

@@ -41,8 +41,7 @@ def test_a_replay_costs_one_pass(
     for number in range(ROUNDS + 1):
         for files in FILES:
             product = Product(spark, settings, f"replay_{files}_{number}")
-            messages = _messages(spark).repartitionByRange(files, "offset")
-            apply = product.run(messages, EVENTS, (0,))["apply"]
+            apply = product.run(_messages(spark), EVENTS, (0,), files)["apply"]
             table = full_name(product.silver())
             assert tuple(spark.sql(checksum(table)).collect()[0]) == told, table
             bronze = data_files(settings, f"bronze.{product.name}")
