@@ -1,11 +1,44 @@
-"""CPU time of a process and all that it started, as the kernel counts it."""
+"""What work takes: CPU time of a process and all that it started, as the kernel counts it; wall."""
 
 from __future__ import annotations
 
 import os
+import statistics
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 _TICKS = os.sysconf("SC_CLK_TCK")
+_Result = TypeVar("_Result")
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a piece of work took, in seconds."""
+
+    cpu: float
+    wall: float
+
+
+def took(work: Callable[[], _Result]) -> tuple[Cost, _Result]:
+    """Do a piece of work; what it took, and what it gave."""
+    cpu, began = cpu_seconds(), time.monotonic()
+    result = work()
+    return Cost(cpu_seconds() - cpu, time.monotonic() - began), result
+
+
+def total(costs: Iterable[Cost]) -> Cost:
+    """What several pieces took one after the other."""
+    each = tuple(costs)
+    return Cost(sum(c.cpu for c in each), sum(c.wall for c in each))
+
+
+def median(costs: Iterable[Cost]) -> Cost:
+    """The median of either."""
+    each = tuple(costs)
+    return Cost(statistics.median(c.cpu for c in each), statistics.median(c.wall for c in each))
 
 
 def cpu_seconds() -> float:

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from lakehouse.config import Settings
 from lakehouse.spark.ledger import Ledger
-from tests.bench.product import Cost
+from tests.bench.cpu import Cost
 
 
 def data_files(settings: Settings, table: str, where: str = "") -> list[str]:

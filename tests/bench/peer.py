@@ -17,7 +17,7 @@ from infra.setup.layout import REPOSITORY, java_home
 from infra.setup.lock import Jar
 from infra.setup.relock import PEERS_LOCK
 from tests.bench.accounts import Batch
-from tests.bench.product import Cost
+from tests.bench.cpu import Cost
 
 # Name in the figures → program.
 PEERS = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import uuid
 from collections import Counter
 from collections.abc import Iterable
@@ -26,18 +25,10 @@ from lakehouse.steps.context import StepContext, StepOutcome
 from lakehouse.steps.land import landing_outcome
 from lakehouse.steps.runner import execute, run_recorded
 from tests.bench.accounts import COLUMNS, Batch
-from tests.bench.cpu import cpu_seconds
+from tests.bench.cpu import Cost, took
 from tests.bench.messages import PREFIX, changes, first_load, table_name, topic
 
 REST: tuple[Step, ...] = ("check", "apply", "validate", "publish")
-
-
-@dataclass(frozen=True)
-class Cost:
-    """What a step took, in seconds."""
-
-    cpu: float
-    wall: float
 
 
 @dataclass
@@ -143,7 +134,6 @@ def _land(context: StepContext, messages: DataFrame, sent: Counter[int]) -> Step
 
 
 def _measured(work: partial[StepOutcome]) -> Cost:
-    cpu, began = cpu_seconds(), time.monotonic()
-    outcome = work()
+    cost, outcome = took(work)
     assert (outcome.status, outcome.exit_code) == ("succeeded", 0), outcome.message
-    return Cost(cpu_seconds() - cpu, time.monotonic() - began)
+    return cost

@@ -9,11 +9,8 @@ DuckDB's. The product and MERGE parse the messages, other systems get what they 
 from __future__ import annotations
 
 import os
-import statistics
-import time
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from dataclasses import astuple
 from functools import partial
 from itertools import pairwise
 from math import log10
@@ -27,11 +24,11 @@ from lakehouse.config import Settings
 from lakehouse.spark.session import tune
 from lakehouse.spark.tables import full_name
 from tests.bench.accounts import Batch, checksum, expected
-from tests.bench.cpu import cpu_seconds
+from tests.bench.cpu import Cost, median, took, total
 from tests.bench.limits import data_files, limit
 from tests.bench.merges import PROPERTIES, Merged
 from tests.bench.peer import PeerProcess, peers
-from tests.bench.product import REST, Cost, Product
+from tests.bench.product import REST, Product
 
 ROWS = [int(text) for text in os.environ.get("BENCH_ROWS", "100000,1000000").split(",")]
 CHANGES = int(os.environ.get("BENCH_CHANGES", "10000"))
@@ -51,7 +48,7 @@ def test_a_batch_costs_what_it_changes(
         folder = tmp_path / str(rows)
         with peers(folder / "peers", rows) if PEERS else nullcontext({}) as others:
             found = _rounds(spark, settings, folder, rows, others)
-        medians[rows] = {name: _median(each[_WARM:]) for name, each in found.items()}
+        medians[rows] = {name: median(each[_WARM:]) for name, each in found.items()}
         limit = medians[rows]["limit"].cpu
         shown = "; ".join(
             f"{name} {cost.cpu:.2f} ({cost.cpu / limit:.1f}x), {cost.wall:.2f}"
@@ -62,10 +59,6 @@ def test_a_batch_costs_what_it_changes(
         growth = medians[larger]["apply"].cpu / medians[smaller]["apply"].cpu
         slope = log10(growth) / log10(larger / smaller)
         figure(f"elasticity of apply from {smaller} to {larger} rows: {slope:.2f}")
-
-
-def _median(costs: list[Cost]) -> Cost:
-    return Cost(*(statistics.median(each) for each in zip(*map(astuple, costs), strict=True)))
 
 
 def _rounds(
@@ -95,9 +88,7 @@ def _rounds(
         landed = data_files(settings, f"bronze.{name}", f"run_id = '{product.newest}'")
         found.setdefault("limit", []).append(limit(folder / str(number), landed, silver))
         for mode, each in merged.items():
-            found.setdefault(mode, []).append(
-                _measured(partial(each.merge, bronze, product.newest))
-            )
+            found.setdefault(mode, []).append(took(partial(each.merge, bronze, product.newest))[0])
         for other, peer in others.items():
             found.setdefault(other, []).append(peer.merge(batches[-1]))
     told = duckdb.sql(expected(batches, rows)).fetchall()[0]
@@ -106,11 +97,5 @@ def _rounds(
     for other, peer in others.items():
         assert peer.checksum() == told, other
     steps = zip(*(found[step] for step in ("land", *REST)), strict=True)
-    found["run"] = [Cost(sum(c.cpu for c in each), sum(c.wall for c in each)) for each in steps]
+    found["run"] = [total(each) for each in steps]
     return found
-
-
-def _measured(work: Callable[[], None]) -> Cost:
-    before, began = cpu_seconds(), time.monotonic()
-    work()
-    return Cost(cpu_seconds() - before, time.monotonic() - began)

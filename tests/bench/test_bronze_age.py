@@ -7,7 +7,6 @@ The sources take turns, so that both are as warm; each result is compared with D
 from __future__ import annotations
 
 import os
-import statistics
 from collections.abc import Callable
 
 import duckdb
@@ -18,8 +17,9 @@ from lakehouse.config import Settings
 from lakehouse.spark.ledger import Ledger
 from lakehouse.spark.tables import full_name
 from tests.bench.accounts import Batch, checksum, expected
+from tests.bench.cpu import Cost, median, total
 from tests.bench.messages import first_load
-from tests.bench.product import Cost, Product
+from tests.bench.product import Product
 
 FILES = [int(text) for text in os.environ.get("BENCH_FILES", "100,10000").split(",")]
 CHANGES = int(os.environ.get("BENCH_CHANGES", "1000"))
@@ -64,14 +64,5 @@ def _aged(spark: SparkSession, settings: Settings, files: int) -> Product:
 
 def _medians(rounds: list[dict[str, Cost]]) -> dict[str, Cost]:
     """Of each step, and of the whole run."""
-    whole = [
-        {**each, "run": Cost(sum(c.cpu for c in each.values()), sum(c.wall for c in each.values()))}
-        for each in rounds
-    ]
-    return {
-        step: Cost(
-            statistics.median(each[step].cpu for each in whole),
-            statistics.median(each[step].wall for each in whole),
-        )
-        for step in whole[0]
-    }
+    whole = [{**each, "run": total(each.values())} for each in rounds]
+    return {step: median(each[step] for each in whole) for step in whole[0]}

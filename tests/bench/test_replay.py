@@ -21,9 +21,10 @@ from pyspark.sql import DataFrame, SparkSession
 from lakehouse.config import Settings
 from lakehouse.spark.tables import full_name
 from tests.bench.accounts import Batch, checksum, expected
+from tests.bench.cpu import Cost
 from tests.bench.limits import data_files, limit
 from tests.bench.messages import changes, first_load
-from tests.bench.product import Cost, Product
+from tests.bench.product import Product
 
 FILES = [int(text) for text in os.environ.get("BENCH_FILES", "10,1000").split(",")]
 EVENTS = int(os.environ.get("BENCH_EVENTS", "1000000"))

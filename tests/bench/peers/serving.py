@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import json
 import sys
-import time
+from collections.abc import Callable
+from dataclasses import asdict
+from functools import partial
 from typing import Protocol
 
 import duckdb
 import pyarrow as pa
 
 from tests.bench.accounts import COLUMNS, Batch, checksum, row
-from tests.bench.cpu import cpu_seconds
+from tests.bench.cpu import took
 
 OPERATION = "op"
 
@@ -70,7 +72,5 @@ def _table(query: str) -> pa.Table:
     return found.cast(pa.schema(fields))
 
 
-def _measured(work: object, given: pa.Table) -> dict[str, object]:
-    cpu, began = cpu_seconds(), time.monotonic()
-    work(given)  # type: ignore[operator]
-    return {"cpu": cpu_seconds() - cpu, "wall": time.monotonic() - began}
+def _measured(work: Callable[[pa.Table], None], given: pa.Table) -> dict[str, object]:
+    return asdict(took(partial(work, given))[0])
