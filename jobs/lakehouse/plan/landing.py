@@ -35,11 +35,16 @@ class Fault(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """Something about a topic that a person has to accept before landing goes on."""
+    """Something about a topic that a person has to accept before landing goes on.
+
+    Attributes:
+        lost: The offsets that were never landed, where they are known.
+    """
 
     topic: str
     fault: Fault
     sentence: str
+    lost: OffsetRange | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +67,11 @@ class LandingPlan:
     def is_news(self) -> bool:
         """Whether bronze has to learn of it: messages, or a loss that is accepted from now on."""
         return bool(self.ranges or self.accepted)
+
+    @property
+    def lost(self) -> tuple[OffsetRange, ...]:
+        """The offsets that landing leaves out because their loss was accepted."""
+        return tuple(loss.lost for loss in self.accepted if loss.lost is not None)
 
 
 def plan_landing(
@@ -187,7 +197,7 @@ def _faults(topic: TopicBounds, progress: TopicProgress | None) -> Iterator[Loss
     for number, next_offset in sorted(progress.next_offsets.items()):
         bounds = found[number]
         if bounds.begin > next_offset:
-            yield _expired(name, bounds, next_offset)
+            yield _expired(topic, bounds, next_offset)
         elif bounds.end < next_offset:
             yield _truncated(name, bounds, next_offset)
 
@@ -222,13 +232,15 @@ def _recreated(topic: TopicBounds, progress: TopicProgress) -> Loss:
     )
 
 
-def _expired(topic: str, bounds: PartitionBounds, next_offset: int) -> Loss:
+def _expired(topic: TopicBounds, bounds: PartitionBounds, next_offset: int) -> Loss:
+    name = topic.topic
     return Loss(
-        topic,
+        name,
         Fault.EXPIRED,
-        f"Topic {topic!r} partition {bounds.partition}: begins at offset {bounds.begin}: expected "
+        f"Topic {name!r} partition {bounds.partition}: begins at offset {bounds.begin}: expected "
         f"{next_offset} or lower, the next one to land. Offsets [{next_offset}, {bounds.begin}) "
-        f"expired before they were landed. {_way_out(topic)}",
+        f"expired before they were landed. {_way_out(name)}",
+        OffsetRange(name, bounds.partition, next_offset, bounds.begin, topic.topic_id),
     )
 
 

@@ -1,7 +1,8 @@
-"""Columns that the source changed in rows of which it sent no event: silver's older rows differ.
+"""Columns that the source changed in rows of which no event came: silver's older rows differ.
 
 In: the marks of the newest cut, and those that a batch brings. Out: the marks of the cut behind the
 batch. A table with one *needs a snapshot* (`design.md` §4); a mark goes once no older row is left.
+Offsets that were lost before they landed mark whole rows.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 
 from lakehouse.names import RETIRED
-from lakehouse.plan.offsets import LandedOffsets
+from lakehouse.plan.offsets import LandedOffsets, OffsetRange
 from lakehouse.plan.records import CutRow
 from lakehouse.plan.tables import Place, TablePlan
 
@@ -30,6 +31,8 @@ class Stale:
     since: tuple[Place, ...]
 
 
+# Stands for all columns of a row.
+ROWS = ""
 # Column → what is known of it.
 StaleColumns = Mapping[str, Stale]
 
@@ -54,6 +57,49 @@ def new_marks(plan: TablePlan, end: LandedOffsets) -> dict[str, Stale]:
     return marks
 
 
+def lost_marks(
+    lost: Iterable[OffsetRange], topics: Mapping[str, Iterable[str]]
+) -> dict[str, dict[str, Stale]]:
+    """Silver table → the mark of its rows, of each that may lack events.
+
+    Args:
+        lost: The offsets that were lost before they landed.
+        topics: Topic → the silver tables of its events.
+    """
+    found: dict[str, list[OffsetRange]] = {}
+    for each in sorted(lost):
+        for silver in topics.get(each.topic, ()):
+            found.setdefault(silver, []).append(each)
+    return {
+        silver: {
+            ROWS: Stale(
+                "; ".join(map(_lost, mine)), tuple((e.topic, e.partition, e.end) for e in mine)
+            )
+        }
+        for silver, mine in found.items()
+    }
+
+
+def both(known: StaleColumns, more: StaleColumns) -> dict[str, Stale]:
+    """The marks of a table with more of them, of which none goes for another one of its column."""
+    found = {**known, **more}
+    for name in known.keys() & more.keys():
+        one, other = known[name], more[name]
+        # A batch that ends before lost offsets brings their mark, and so does the next one.
+        if other.why in one.why:
+            found[name] = one
+        else:
+            found[name] = Stale(f"{one.why}; {other.why}", (*one.since, *other.since))
+    return found
+
+
+def _lost(lost: OffsetRange) -> str:
+    return (
+        f"offsets [{lost.start}, {lost.end}) of topic {lost.topic!r} partition {lost.partition} "
+        "expired before they were landed, and their loss was accepted"
+    )
+
+
 def _since(
     plan: TablePlan, end: LandedOffsets, first: Mapping[tuple[str, int], int]
 ) -> tuple[Place, ...]:
@@ -76,7 +122,8 @@ def followed(marks: StaleColumns, plan: TablePlan) -> dict[str, Stale]:
 
 def told(marks: StaleColumns) -> str:
     """The columns and what is known of each, for a person."""
-    return "; ".join(f"column {name!r}: {mark.why}" for name, mark in sorted(marks.items()))
+    named = ((f"column {name!r}" if name else "its rows", mark) for name, mark in marks.items())
+    return "; ".join(f"{name}: {mark.why}" for name, mark in sorted(named))
 
 
 def stale_of(cut: CutRow | None) -> dict[str, dict[str, Stale]]:
@@ -109,7 +156,7 @@ def stale_after(
     Args:
         base: The cut before it.
         looked_at: Silver table → its marks behind the batch.
-        published: The silver tables whose rows the cut publishes.
+        published: The silver tables that the cut does not leave behind.
         moved: Old → new name of the tables that it moves. What is retired is not read again.
     """
     known: dict[str, StaleColumns] = dict(stale_of(base))

@@ -33,6 +33,7 @@ from lakehouse.spark.bronze import (
     PartitionCount,
 )
 from lakehouse.spark.commits import FAILURES
+from lakehouse.spark.lost_offsets import lost_property
 from lakehouse.spark.session import tune
 from lakehouse.spark.tables import append_nothing, append_on_branch
 
@@ -182,6 +183,7 @@ def _summary(landing: Landing, plan: LandingPlan) -> dict[str, str]:
         OFFSETS_PROPERTY: plan.landed.to_json(),
         BATCH_ID_PROPERTY: plan.batch_id,
         RUN_ID_PROPERTY: landing.run_id,
+        **lost_property(plan.lost),
     }
 
 

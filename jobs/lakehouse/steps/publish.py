@@ -175,9 +175,8 @@ def _cut_row(
     names = {moved.get(name, name) for name in there}
     identities = {name: staged.identities[name] for name in sorted(names)}
     held = held_after(base, staged.tables, moved)
-    excluded = {
-        moved.get(name, name): asdict(entry) for name, entry in {**staged.excluded, **left}.items()
-    }
+    behind = {**staged.excluded, **left}
+    excluded = {moved.get(name, name): asdict(entry) for name, entry in behind.items()}
     return CutRow(
         source=context.source.name,
         cut_id=staged.cut_id,
@@ -200,7 +199,7 @@ def _cut_row(
         held=json.dumps(held),
         epochs=staged.epochs,
         replaced=_replaced(staged),
-        stale=stale_after(base, staged.stale, [t.silver for t in staged.tables], moved),
+        stale=stale_after(base, staged.stale, staged.stale.keys() - behind.keys(), moved),
     )
 
 

@@ -1,17 +1,20 @@
 """Which columns of older rows differ from the source behind a batch, or may.
 
 In: the newest cut's marks, the plans, what is staged. Out: the marks of each table that the batch
-looked at. Rows are counted only where they may have become fewer: when a mark is new, and when the
-batch reads rows again or removes all.
+looked at, and of those whose messages were lost. Rows are counted only where they may have become
+fewer: when a mark is new, and when the batch reads rows again or removes all.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+from lakehouse.names import bronze_table
 from lakehouse.plan.batch import table_groups
-from lakehouse.plan.stale import Stale, followed, new_marks, stale_of
+from lakehouse.plan.handover import identities_of
+from lakehouse.plan.stale import Stale, both, followed, lost_marks, new_marks, stale_of
 from lakehouse.plan.tables import TablePlan
+from lakehouse.spark.lost_offsets import lost_offsets
 from lakehouse.spark.silver import cdc_name
 from lakehouse.spark.stage import Staged
 from lakehouse.spark.stale_rows import has_older_rows, shown_values
@@ -28,11 +31,11 @@ def stale_columns(
         plans: All its tables.
         staged: What was staged, by silver table.
     """
-    known = stale_of(work.cut)
+    known, lost = stale_of(work.cut), _lost(work)
     groups = table_groups(work.batch.groups, work.context.source)
-    found = {}
+    found = {name: both(known.get(name, {}), marks) for name, marks in lost.items()}
     for plan in plans:
-        marks = known.get(plan.silver, {}) | new_marks(plan, work.batch.end)
+        marks = found.get(plan.silver, known.get(plan.silver, {})) | new_marks(plan, work.batch.end)
         mine = groups.get(plan.identity, ())
         is_read = any(g.first_incremental or g.snapshots_ended or g.truncate for g in mine)
         if plan.silver in staged and marks and (is_read or plan.stale):
@@ -40,6 +43,20 @@ def stale_columns(
         if marks or plan.silver in known:
             found[plan.silver] = followed(marks, plan)
     return found
+
+
+def _lost(work: Applying) -> dict[str, dict[str, Stale]]:
+    """The marks of tables whose messages were lost since the newest cut; without one all is new."""
+    ledger, source = work.context.ledger, work.context.source.name
+    lost = lost_offsets(ledger.catalog, bronze_table(source), work.since.judged)
+    if not lost or work.cut is None:
+        return {}
+    silver = {parts: name for name, parts in identities_of(work.cut).items()}
+    topics: dict[str, set[str]] = {}
+    for version in ledger.schema_versions(source):
+        if name := silver.get(version.source_table.members):
+            topics.setdefault(version.topic, set()).add(name)
+    return lost_marks(lost, topics)
 
 
 def _left(

@@ -1,4 +1,4 @@
-"""Faults of Airflow's own and rivals, brought upon a run of ingest that is at work."""
+"""Faults of Airflow's own and rivals, brought upon a run that is at work, at a moment of it."""
 
 from __future__ import annotations
 
@@ -6,71 +6,35 @@ import os
 import signal
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import TypeAlias
 
-from infra.airflow_api import AirflowApi, DagRun
 from infra.processes import session_pids
 from infra.stack import up
-from lakehouse.config import Settings
-from lakehouse.spark.ledger import Ledger
-from tests.stack.conftest import Stack
 from tests.stack.with_airflow.asking import send, until
+from tests.stack.with_airflow.moments import (
+    APPLYING,
+    LANDING,
+    MAINTAINING,
+    NAME,
+    VALIDATING,
+    AtWork,
+    Moment,
+    working,
+)
 from tests.support.commands import ended_command
-from tests.support.processes import command_lines, parent
+from tests.support.processes import parent
 
-NAME = "shop"
-DAG = f"ingest_{NAME}"
-# All steps of a run are one application, which this task starts.
-TASK = "land"
 SUPERSEDED = 6
-
-
-@dataclass(frozen=True)
-class AtWork:
-    """A run that has landed and goes on.
-
-    Attributes:
-        settings: With the files that Airflow reads.
-    """
-
-    stack: Stack
-    api: AirflowApi
-    settings: Settings
-    run: DagRun
-
-
-def begin(stack: Stack, api: AirflowApi, settings: Settings, run_id: str) -> AtWork:
-    """Start a run, and wait until it has landed and applies."""
-    api.await_dag(DAG)
-    run = api.trigger(DAG, run_id)
-    until(lambda: _landed(stack, run_id), f"expected {run_id} to land", 400)
-    assert applications(), f"{run_id}: expected it to go on behind landing"
-    return AtWork(stack, api, settings, run)
-
-
-def _landed(stack: Stack, run_id: str) -> bool:
-    rows = Ledger(stack.settings).runs(NAME)
-    return any(row.run_id == run_id and row.step == "land" for row in rows)
-
-
-def applications() -> list[int]:
-    """The JVMs that run steps of the source."""
-    wanted = f'"name":"{NAME}"'.encode()
-    return [
-        pid
-        for pid, line in command_lines().items()
-        if b"SparkSubmit" in line and b"/run.py" in line and wanted in line
-    ]
 
 
 def end_worker(at_work: AtWork) -> None:
     """SIGKILL of the task's process and of the one that supervises it."""
-    [jvm] = applications()
-    task = parent(jvm)
+    pid, *_ = working(at_work.moment)
+    task = parent(pid)
     supervisor = parent(task)
     for pid in (supervisor, task):
         os.kill(pid, signal.SIGKILL)
-    until(lambda: not applications(), "expected the application to end with its task", 30)
+    until(lambda: not working(at_work.moment), "expected the work to end with its task", 30)
 
 
 def _end(at_work: AtWork, name: str) -> None:
@@ -96,20 +60,21 @@ def end_api_server(at_work: AtWork) -> None:
 
 def clear(at_work: AtWork) -> None:
     """A person clears the task that is at work: it begins once more."""
-    body = {"dry_run": False, "dag_run_id": at_work.run.run_id, "task_ids": [TASK]}
+    body = {"dry_run": False, "dag_run_id": at_work.run.run_id, "task_ids": [at_work.moment.task]}
     more = {"only_failed": False, "include_downstream": True}
-    send(at_work.api, "POST", f"dags/{DAG}/clearTaskInstances", {**body, **more})
+    send(at_work.api, "POST", f"dags/{at_work.moment.dag}/clearTaskInstances", {**body, **more})
 
 
 def mark_failed(at_work: AtWork) -> None:
     """A person marks the task that is at work as failed."""
-    path = f"dags/{DAG}/dagRuns/{at_work.run.run_id}/taskInstances/{TASK}"
+    run, task = at_work.run, at_work.moment.task
+    path = f"dags/{run.dag_id}/dagRuns/{run.run_id}/taskInstances/{task}"
     send(at_work.api, "PATCH", path, {"new_state": "failed"})
 
 
 def mark_succeeded(at_work: AtWork) -> None:
     """A person marks the run that is at work as succeeded."""
-    path = f"dags/{DAG}/dagRuns/{at_work.run.run_id}"
+    path = f"dags/{at_work.run.dag_id}/dagRuns/{at_work.run.run_id}"
     send(at_work.api, "PATCH", path, {"state": "success"})
 
 
@@ -133,10 +98,25 @@ def maintain(at_work: AtWork) -> None:
     assert ended.returncode == 0, ended.stderr[-2000:]
 
 
+Disturb: TypeAlias = Callable[[AtWork], None]
 # The first one is `make test`'s: after the others Airflow itself looks for its tasks in minutes.
-FAULTS: dict[str, Callable[[AtWork], None]] = {
-    each.__name__: each for each in (end_api_server, end_worker, end_scheduler)
-}
-RACES: dict[str, Callable[[AtWork], None]] = {
-    each.__name__: each for each in (clear, mark_failed, mark_succeeded, rival, maintain, rebuild)
-}
+FAULTS: tuple[tuple[Moment, Disturb], ...] = (
+    (APPLYING, end_api_server),
+    (APPLYING, end_worker),
+    (APPLYING, end_scheduler),
+    (LANDING, end_worker),
+    (VALIDATING, end_worker),
+    (MAINTAINING, end_worker),
+)
+# The second one is `make test`'s.
+RACES: tuple[tuple[Moment, Disturb], ...] = (
+    (APPLYING, clear),
+    (APPLYING, mark_failed),
+    (APPLYING, mark_succeeded),
+    (APPLYING, rival),
+    (APPLYING, maintain),
+    (APPLYING, rebuild),
+    (LANDING, clear),
+    (VALIDATING, mark_failed),
+    (MAINTAINING, mark_failed),
+)

@@ -1,7 +1,7 @@
 """Airflow's components die, people clear and mark tasks, rivals start: silver is the source.
 
-Each case disturbs a run that has landed and is applying; the next run ends well, whatever became of
-the one before. They come last: the schedule's tests count on their source's snapshot being recent.
+Each case disturbs a run at a moment of it; the next run ends well, whatever became of the one
+before. They come last: the schedule's tests count on their source's snapshot being recent.
 """
 
 from __future__ import annotations
@@ -17,12 +17,20 @@ from lakehouse.names import bronze_table
 from lakehouse.spark.ledger import Ledger
 from tests.stack.conftest import Stack
 from tests.stack.test_silver import assert_equal
-from tests.stack.with_airflow.disturbing import DAG, FAULTS, NAME, RACES, begin
+from tests.stack.with_airflow.asking import call, until
+from tests.stack.with_airflow.disturbing import FAULTS, RACES, end_worker
+from tests.stack.with_airflow.moments import DAG, NAME, SENDING, AtWork, begin
 from tests.stack.with_airflow.scheduled import Schedule
+from tests.support.archives import Message
 from tests.support.sampling import sample, share
+from tests.support.topics import consumed
 
-CASES = FAULTS | RACES
-TRIED = sample(CASES, lambda case: "fault" if case in FAULTS else "race")
+CASES = {
+    f"{disturb.__name__} while {moment.name}": (kind, moment, disturb)
+    for kind, cases in (("fault", FAULTS), ("race", RACES))
+    for moment, disturb in cases
+}
+TRIED = sample(CASES, lambda case: CASES[case][0])
 
 
 @pytest.mark.timeout(1800)
@@ -30,7 +38,7 @@ TRIED = sample(CASES, lambda case: "fault" if case in FAULTS else "race")
 def test_silver_is_the_source_behind_a_run_that_was_disturbed(
     stack: Stack, api: AirflowApi, schedule: Schedule, figure: Callable[[str], None], case: str
 ):
-    number = list(CASES).index(case)
+    number, (_, moment, disturb) = list(CASES).index(case), CASES[case]
     barrier = stack.barrier(NAME)
     stack.run(
         NAME,
@@ -39,10 +47,10 @@ def test_silver_is_the_source_behind_a_run_that_was_disturbed(
         f"UPDATE orders SET total = total + 1 WHERE id % 10 = {number}",
     )
     barrier.pass_one()
-    at_work = begin(stack, api, schedule.settings, f"disturbed_{case}")
-    CASES[case](at_work)
+    at_work = begin(stack, api, schedule.settings, moment, f"disturbed_{number}")
+    disturb(at_work)
     [disturbed] = api.await_end([at_work.run], print, 900)
-    [after] = api.await_end([api.trigger(DAG, f"after_{case}")], print, 600)
+    [after] = api.await_end([api.trigger(DAG, f"after_{number}")], print, 600)
 
     assert after.state == "success"
     ledger = Ledger(stack.settings)
@@ -53,6 +61,40 @@ def test_silver_is_the_source_behind_a_run_that_was_disturbed(
         f"Airflow, {share(TRIED, list(CASES))}: {case}: the run ended as {disturbed.state}, the "
         "next one as success; one writer for each cut, no message twice, silver is the source"
     )
+
+
+@pytest.mark.further
+@pytest.mark.timeout(1800)
+def test_a_signal_whose_task_is_killed_is_sent_once(
+    stack: Stack, api: AirflowApi, schedule: Schedule
+):
+    sent = signals(stack)
+    at_work = begin(stack, api, schedule.settings, SENDING, "signal_disturbed")
+    end_worker(at_work)
+    until(lambda: state(at_work, SENDING.task) == "success", "expected another try to send it", 600)
+    assert len(signals(stack)) == len(sent) + 1
+    stack.barrier(NAME).pass_one()
+    [after] = api.await_end([api.trigger(DAG, "behind_the_signal")], print, 600)
+    assert after.state == "success"
+    [followed] = api.await_end([at_work.run], print, 600)
+    assert followed.state == "success"
+    assert_equal(stack.source(NAME), stack.database(NAME), Ledger(stack.settings))
+
+
+def signals(stack: Stack) -> list[Message]:
+    """What was sent by the topic of the source's signals."""
+    topic, address = stack.source(NAME).kafka.signals, stack.state.kafka
+    assert topic
+    assert address
+    return consumed(address, [topic])
+
+
+def state(at_work: AtWork, task: str) -> str | None:
+    """How a task of the run stands."""
+    run = at_work.run
+    path = f"dags/{run.dag_id}/dagRuns/{run.run_id}/taskInstances/{task}"
+    found: str | None = call(f"{at_work.api.url}/api/v2/{path}", token=at_work.api.token)["state"]
+    return found
 
 
 def writers(ledger: Ledger) -> list[tuple[str, str]]:

@@ -1,0 +1,55 @@
+"""Offsets that were lost before they landed, as the commits of bronze tell them.
+
+In: the plan of a landing whose loss a person has accepted. Out: a property of the snapshot from
+which on bronze goes on without them, so that whoever applies it hears of them whatever became of
+the landing's own row. Expiry forgets it with the snapshot: days behind a cut that tells it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import astuple
+
+from pyiceberg.catalog import Catalog
+from pyiceberg.table.snapshots import Snapshot, ancestors_of
+
+from lakehouse.plan.offsets import LandedOffsets, OffsetRange
+from lakehouse.plan.tables import MAIN
+from lakehouse.spark.metadata import load_metadata
+
+_PROPERTY = "lakehouse.lost_offsets"
+
+
+def lost_property(lost: Iterable[OffsetRange]) -> dict[str, str]:
+    """What a landing's commit says of the offsets that it leaves out; nothing for none."""
+    found = [astuple(each) for each in lost]
+    return {_PROPERTY: json.dumps(found)} if found else {}
+
+
+def lost_offsets(catalog: Catalog, bronze: str, since: LandedOffsets) -> tuple[OffsetRange, ...]:
+    """The lost offsets that are not before others, in order of their topics.
+
+    Args:
+        catalog: The catalog.
+        bronze: The bronze table's namespace and name.
+        since: Up to where silver has the messages.
+    """
+    metadata = load_metadata(catalog, bronze)
+    if metadata is None:
+        return ()
+    history = ancestors_of(metadata.snapshot_by_name(MAIN), metadata)
+    told = (each for snapshot in history for each in _told(snapshot))
+    return tuple(sorted(each for each in told if _is_behind(each, since)))
+
+
+def _told(snapshot: Snapshot) -> list[OffsetRange]:
+    text = snapshot.summary.get(_PROPERTY) if snapshot.summary else None
+    return [OffsetRange(*each) for each in json.loads(text or "[]")]
+
+
+def _is_behind(lost: OffsetRange, since: LandedOffsets) -> bool:
+    progress = since.topics.get(lost.topic)
+    if progress is None or progress.topic_id != lost.topic_id:
+        return True
+    return lost.start >= progress.next_offsets.get(lost.partition, 0)

@@ -1,0 +1,105 @@
+"""Moments of a run of Airflow's at which something is to befall it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from infra.airflow_api import AirflowApi, DagRun
+from lakehouse.config import Settings
+from lakehouse.plan.records import Step
+from lakehouse.plan.submission import MAINTENANCE_RUN
+from lakehouse.spark.lease_table import LeaseTable
+from lakehouse.spark.ledger import Ledger
+from tests.stack.conftest import Stack
+from tests.stack.with_airflow.asking import until
+from tests.support.processes import command_lines
+
+NAME = "shop"
+DAG = f"ingest_{NAME}"
+
+
+@dataclass(frozen=True)
+class Moment:
+    """What a run is at.
+
+    Attributes:
+        name: As in `while landing`.
+        task: The one that works then; all steps of a run of ingest are one application, which the
+            first task starts.
+        marks: What the command line of the process that does the work has.
+        has_come: Whether the run of an id is there, by its source's catalog.
+        form: What a person fills in.
+    """
+
+    name: str
+    dag: str
+    task: str
+    marks: tuple[bytes, ...]
+    has_come: Callable[[Ledger, str], bool] = lambda _, __: True
+    form: Mapping[str, object] = field(default_factory=dict)
+
+
+def _holds(prefix: str = "") -> Callable[[Ledger, str], bool]:
+    """The run has its source's lease, and has recorded nothing."""
+
+    def has_come(ledger: Ledger, run_id: str) -> bool:
+        lease = LeaseTable(ledger.catalog, NAME).current()
+        return lease is not None and lease.run_id == prefix + run_id and lease.holder is not None
+
+    return has_come
+
+
+def _did(step: Step) -> Callable[[Ledger, str], bool]:
+    return lambda ledger, run_id: any(
+        row.run_id == run_id and row.step == step for row in ledger.runs(NAME)
+    )
+
+
+_RUN = (b"SparkSubmit", b"/run.py", f'"name":"{NAME}"'.encode())
+_MAINTAIN = (b"SparkSubmit", b"/maintain.py", f'"name":"{NAME}"'.encode())
+_SEND = (b"lakehouse\0signal\0", NAME.encode())
+LANDING = Moment("landing", DAG, "land", _RUN, _holds())
+APPLYING = Moment("applying", DAG, "land", _RUN, _did("land"))
+VALIDATING = Moment("validating", DAG, "land", _RUN, _did("apply"))
+MAINTAINING = Moment("maintaining", "maintain", NAME, _MAINTAIN, _holds(MAINTENANCE_RUN))
+SENDING = Moment(
+    "sending",
+    f"signal_{NAME}",
+    "send",
+    _SEND,
+    form={"tables": ["shop.customers"], "channel": "kafka"},
+)
+
+
+@dataclass(frozen=True)
+class AtWork:
+    """A run at a moment, which goes on.
+
+    Attributes:
+        settings: With the files that Airflow reads.
+    """
+
+    stack: Stack
+    api: AirflowApi
+    settings: Settings
+    moment: Moment
+    run: DagRun
+
+
+def begin(stack: Stack, api: AirflowApi, settings: Settings, moment: Moment, run_id: str) -> AtWork:
+    """Start a run, and wait for the moment."""
+    api.await_dag(moment.dag)
+    run = api.trigger(moment.dag, run_id, moment.form)
+
+    def has_come() -> bool:
+        return bool(working(moment)) and moment.has_come(Ledger(stack.settings), run_id)
+
+    until(has_come, f"{run_id}: expected it to be {moment.name}", 400)
+    return AtWork(stack, api, settings, moment, run)
+
+
+def working(moment: Moment) -> list[int]:
+    """The processes that do the work."""
+    lines = command_lines().items()
+    return [pid for pid, line in lines if all(mark in line for mark in moment.marks)]
