@@ -71,6 +71,18 @@ def test_the_tasks_of_a_source_share_one_pool_and_the_oldest_run_goes_on_first(
         assert task["retries"] > 0
 
 
+def test_no_task_takes_code_from_elsewhere_when_it_runs(project_dags):
+    submitted = [
+        task["templated"]
+        for dag in project_dags.values()
+        for task in dag["tasks"]
+        if "packages" in task["templated"]
+    ]
+    assert len(submitted) > len(SOURCES) * len(STEPS)
+    for fields in submitted:
+        assert (fields["packages"], fields["jars"], fields["py_files"]) == ("None",) * 3
+
+
 @pytest.mark.parametrize("source", SOURCES)
 def test_landing_and_publishing_tell_the_assets(project_dags, source):
     outlets = {task["id"]: task["outlets"] for task in project_dags[f"ingest_{source}"]["tasks"]}

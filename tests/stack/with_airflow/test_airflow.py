@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import configparser
 import json
 import stat
 import time
@@ -76,6 +77,18 @@ def test_airflow_listens_on_loopback_only(stack: Stack, airflow: AirflowAddress)
 def test_logins_of_airflow_are_closed_to_others(stack: Stack, airflow: AirflowAddress):
     files = (stack.home.airflow / "airflow.cfg", Path(airflow.password_file))
     assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
+
+
+def test_airflow_makes_objects_of_no_classes_but_its_own(stack: Stack, airflow: AirflowAddress):
+    option, written = (
+        "allowed_deserialization_classes",
+        configparser.ConfigParser(interpolation=None),
+    )
+    written.read(stack.home.airflow / "airflow.cfg")
+    assert written.sections()
+    assert not written.has_option("core", option)
+    found = environment(stack.home, stack.settings, load_sources(stack.settings), "")
+    assert not [name for name in found if option in name.lower()]
 
 
 def test_tasks_find_the_connections_of_the_toml_files(tmp_path: Path):
