@@ -355,6 +355,7 @@ def decided(home, environment, ended):
     return json.loads(done.stdout.splitlines()[-1])
 
 
+@pytest.mark.further
 def test_a_form_records_a_decision_in_the_name_of_who_sent_it(decided):
     assert decided["runs"]["rejected"]["state"] == "success"
     assert decided["runs"]["mapped"]["state"] == "success"

@@ -191,6 +191,7 @@ def test_changes_behind_a_blocking_snapshot_are_newer_than_its_read_events(
     assert runs.rows("orders", "id", "note") == [(1, "after"), (3, "missed")]
 
 
+@pytest.mark.further
 @pytest.mark.parametrize("at_once", [False, pytest.param(True, marks=pytest.mark.further)])
 def test_a_snapshot_that_comes_again_behind_changes_takes_nothing_back(
     spark: SparkSession, settings: Settings, tmp_path: Path, *, at_once: bool
@@ -266,6 +267,7 @@ def test_a_message_that_alone_shows_a_tables_schema_may_hold_a_number_beyond_all
     assert runs.rows("sizes", "id", "size") == [(1, 0.5)]
 
 
+@pytest.mark.further
 def test_a_snapshot_after_a_lost_slot_is_newer_than_a_restarts_first_transaction(
     spark, settings, tmp_path
 ):

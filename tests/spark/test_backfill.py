@@ -56,12 +56,11 @@ def test_a_backfill_heals_the_rows_that_its_interval_touches_and_no_others(
     rows = {json.loads(line)["id"] for line in (*running[ORDERS], *spoilt[ORDERS])} & keys
     assert f"{len(rows)} rows of 1 tables derived again" in done["apply"].message
 
-    again = backfill(runs, between(pg, first, behind), "public.orders")
-    assert list(again) == ["apply"], said(again)
-    assert "none differ" in again["apply"].message
-    assert contents(runs) == found
-
     if EVERY_CASE:
+        again = backfill(runs, between(pg, first, behind), "public.orders")
+        assert list(again) == ["apply"], said(again)
+        assert "none differ" in again["apply"].message
+        assert contents(runs) == found
         assert list(rebuild(runs, "public.orders", undo=True)) == ["apply", "validate", "publish"]
         assert contents(runs) == spoilt
     # All of it: a truncate and rows without a key are made again as a whole.

@@ -95,6 +95,7 @@ CHECKPOINTS = (
 )
 
 
+@pytest.mark.further
 def test_every_checkpoint_of_an_archive_is_reached_and_another_run_changes_nothing(
     open_case, tmp_path
 ):

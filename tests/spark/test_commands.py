@@ -43,15 +43,15 @@ def test_the_commands_work_with_no_server(tmp_path: Path):
     steps = [("land", *archive), ("check",), ("apply",), ("validate",), ("publish",)]
     for command, *arguments in steps if EVERY_CASE else [("run", *archive)]:
         lakehouse(settings, command, "--source", NAME, *arguments)
-    interval = ("--from", "2023-11-14T00:00:00Z", "--until", "2023-11-15T00:00:00Z")
-    again_derived = lakehouse(settings, "run", "--source", NAME, *archive, *interval)
-
     catalog = Ledger(settings).catalog
     rows = catalog.load_table(f"silver_{NAME}.public__orders").scan().to_arrow().to_pylist()
     assert [(row["id"], row["name"]) for row in rows] == [(2, "c")]
-    derived = next(line for line in again_derived.splitlines() if "derived again" in line)
-    assert derived.startswith("apply: succeeded: 1 rows of 1 tables derived again up to cut ")
-    assert derived.endswith(": none differ")
+    if EVERY_CASE:
+        interval = ("--from", "2023-11-14T00:00:00Z", "--until", "2023-11-15T00:00:00Z")
+        again_derived = lakehouse(settings, "run", "--source", NAME, *archive, *interval)
+        derived = next(line for line in again_derived.splitlines() if "derived again" in line)
+        assert derived.startswith("apply: succeeded: 1 rows of 1 tables derived again up to cut ")
+        assert derived.endswith(": none differ")
     erase = ("erase", "--source", NAME, "--table", "public.orders", "--key", '{"id": 1}')
     erased = lakehouse(settings, *erase, "--by", "ann")
     said = "public.orders: 1 keys erased by ann: 3 messages in bronze keep nothing but their place"

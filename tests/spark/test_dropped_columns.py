@@ -62,6 +62,7 @@ def order(number: int, *qty: int) -> Row:
     return {"id": number} | ({"qty": qty[0]} if qty else {})
 
 
+@pytest.mark.further
 def test_a_dropped_column_goes_also_after_a_kill_and_comes_back_as_another_one(
     spark: SparkSession, settings: Settings, tmp_path: Path
 ) -> None:

@@ -53,6 +53,7 @@ def update(name: str) -> tuple[Table, str, Row | None, Mapping[str, object]]:
     return ORDERS, "u", None, {"id": 1, "name": name}
 
 
+@pytest.mark.further
 def test_the_later_event_counts_and_a_redelivered_one_does_not(
     spark: SparkSession, settings: Settings, tmp_path: Path
 ) -> None:

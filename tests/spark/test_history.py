@@ -84,6 +84,7 @@ def tell(source: Source) -> None:
     source.finish()
 
 
+@pytest.mark.further
 def test_versions_are_the_same_whatever_the_batches(
     spark: SparkSession, settings: Settings, tmp_path
 ):

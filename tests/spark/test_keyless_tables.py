@@ -126,6 +126,7 @@ def test_a_new_row_of_a_bag_whose_large_value_is_not_sent_is_told(runs: Runs):
     assert "first warning no_unresolved_placeholders" in outcome["validate"].message
 
 
+@pytest.mark.further
 def test_a_key_of_the_toml_file_follows_its_row(runs: Runs):
     keyed = Table("keyed", COLUMNS, key=())
     connector = Postgres(runs.source.name)

@@ -220,6 +220,7 @@ def test_what_bronze_has_no_more_is_refused(
     assert not [ref for ref in refs if ref.startswith("rebuild_")]
 
 
+@pytest.mark.further
 def test_a_rebuild_applies_what_stood_in_quarantine_and_can_be_undone_with_it(
     spark: SparkSession, settings: Settings, tmp_path: Path
 ):

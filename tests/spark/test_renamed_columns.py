@@ -79,6 +79,7 @@ def test_a_renamed_column_keeps_its_field_and_its_rows_through_many_batches(acco
     assert field_id(case) == before
 
 
+@pytest.mark.further
 def test_a_rename_and_the_rows_behind_it_may_come_in_one_batch(accounts):
     case = accounts("renamed_at_once")
     case.land(case.index(b"RENAME COLUMN") - 1)

@@ -133,6 +133,7 @@ def test_a_snapshot_behind_a_truncate_reads_what_is_there(spark, settings, tmp_p
     assert runs.rows("orders", "id", "qty") == [(1, 3), (2, 3)]
 
 
+@pytest.mark.further
 def test_an_approved_table_goes_on_where_it_stopped_and_nothing_is_lost(spark, settings, tmp_path):
     name, columns = "approved", [ID, QTY]
     text = f'connector = "postgresql"\ntopic_prefix = "{name}"\n'

@@ -115,6 +115,7 @@ def test_marked_rows_are_the_same_whatever_the_batches(
     assert ends[1] < ends[0] == ends[4] < ends[2] < ends[7] < ends[3]
 
 
+@pytest.mark.further
 def test_an_unchanged_value_is_never_taken_from_a_row_that_was_deleted(runs: Runs):
     pg, head = Postgres(runs.source.name), orders()
     pg.snapshot(head, [order(1, "old")])

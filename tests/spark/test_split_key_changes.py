@@ -94,6 +94,7 @@ def test_neither_half_is_applied_before_the_other_is_landed(runs: Runs):
         assert runs.rows(each.name, "id", "note", "big") == after, each.name
 
 
+@pytest.mark.further
 def test_a_half_that_stays_alone_is_applied_and_told(runs: Runs):
     """What is newer in every topic partition of the topic shows that the other never comes."""
     pg = Postgres(runs.source.name, partitions=2, framed=False)

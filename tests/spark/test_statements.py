@@ -79,6 +79,7 @@ def test_columns_that_swap_or_come_again_keep_their_values(spark, settings, tmp_
     )
 
 
+@pytest.mark.further
 def test_a_new_column_may_take_the_name_that_a_rename_left_in_the_same_batch(
     spark, settings, tmp_path
 ):
@@ -115,6 +116,7 @@ class Silent(MySql):
         self.send_raw("history", None, json.dumps(document, indent=2))
 
 
+@pytest.mark.further
 def test_a_history_tells_what_statements_did_where_nothing_else_does(spark, settings, tmp_path):
     name = "silent"
     source = source_of(name, '[kafka]\nschema_history = "history"\n')

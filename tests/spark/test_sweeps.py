@@ -101,6 +101,7 @@ def test_a_snapshot_that_was_interrupted_leaves_no_ghost(spark, settings, tmp_pa
     assert "and went" in findings(applied, "orders")[0]
 
 
+@pytest.mark.further
 def test_ghosts_stay_with_a_finding_where_a_snapshot_may_be_filtered(spark, settings, tmp_path):
     runs, connector = open_source(spark, settings, tmp_path, "filtered", "")
     table = orders()

@@ -125,6 +125,7 @@ def test_a_transaction_that_lost_its_end_is_applied_once_a_later_one_has_landed(
     assert "END was lost" in str(outcomes["apply"].detail["findings"])
 
 
+@pytest.mark.further
 def test_an_event_behind_those_that_a_published_end_counts_holds_nothing_back(runs: Runs):
     connector = Postgres(runs.source.name)
     connector.transact((ORDERS, "c", None, row(1, "a")))
@@ -155,6 +156,7 @@ def test_an_event_behind_those_that_a_published_end_counts_holds_nothing_back(ru
     assert runs.rows("items", "id", "name") == [(2, "b"), (4, "d")]
 
 
+@pytest.mark.further
 def test_an_event_whose_begin_never_comes_waits_no_longer_than_the_timeout(runs: Runs):
     connector = Postgres(runs.source.name)
     connector.transact((ITEMS, "c", None, row(1, "a")))

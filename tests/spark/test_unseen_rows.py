@@ -75,6 +75,7 @@ def test_rows_that_went_or_stayed_without_an_event_are_told_of(runs: Runs):
     assert "renamed: 1 rows were created" not in found
 
 
+@pytest.mark.further
 def test_rows_that_another_program_wrote_are_told_of(
     spark: SparkSession, settings: Settings, tmp_path: Path
 ):

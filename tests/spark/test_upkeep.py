@@ -78,6 +78,7 @@ def execute_all(context: StepContext, steps: Sequence[str]) -> dict[str, StepOut
     return {step: execute(step, context) for step in STEPS if step in steps}
 
 
+@pytest.mark.further
 def test_between_any_two_steps_it_changes_nothing(
     spark: SparkSession, settings: Settings, tmp_path: Path
 ) -> None:

@@ -255,6 +255,7 @@ def test_the_query_does_not_grow_with_versions(spark: SparkSession) -> None:
     assert len(growing) < 5 * len(one)
 
 
+@pytest.mark.further
 def test_forty_versions_in_one_batch_end_in_the_right_rows(spark, settings, tmp_path) -> None:
     runs, pg = open_runs(spark, settings, tmp_path, "forty_versions"), Postgres("forty_versions")
     table = Table("items", items(0))

@@ -123,6 +123,7 @@ def test_runs_of_a_source_never_work_at_the_same_time(ledger: Ledger, ended: lis
     ] == []
 
 
+@pytest.mark.further
 def test_a_backfill_by_airflow_s_command_says_when_the_first_message_is(
     stack: Stack, api: AirflowApi, ledger: Ledger, backfill: Backfill, ended: list[Run]
 ):
