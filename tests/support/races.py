@@ -33,8 +33,7 @@ class Races:
 
     Attributes:
         kinds: Pair → how many.
-        writers: How many runs of a race published rows → in how many races; of a zombie's race,
-            how many published one cut.
+        writers: How many runs of a race published rows → in how many races.
     """
 
     campaign: Campaign
@@ -49,12 +48,8 @@ class Races:
         self.kinds[pair] += 1
         published = len(self._publishing())
         if pair == ZOMBIE:
-            before = self._writers_of_cuts()
             where = self.random.choice(_STANDS)
             campaign.overtake(where, self.random.randint(1, PASSED[where]))
-            # What it had published before it stood still is a cut of its own.
-            fresh = self._writers_of_cuts() - before
-            self.writers[max(Counter(cut for cut, _ in fresh).values())] += 1
         else:
             self._race(number, pair)
             campaign.look()
@@ -72,11 +67,6 @@ class Races:
         second.start("run" if is_same else pair[1], run_id if is_same else run_id + "_b", archive)
         first.wait()
         second.wait()
-
-    def _writers_of_cuts(self) -> set[tuple[str, str]]:
-        """Published cuts, each with the run that published it."""
-        cuts = self.campaign.runs.ledger.cuts(self.campaign.runs.source.name)
-        return {(cut.cut_id, cut.run_id) for cut in cuts if cut.state == "published"}
 
     def _publishing(self) -> list[str]:
         """The runs that published a table which changed, oldest first."""
