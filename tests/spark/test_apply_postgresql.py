@@ -192,7 +192,7 @@ def test_changes_behind_a_blocking_snapshot_are_newer_than_its_read_events(
 
 
 @pytest.mark.further
-@pytest.mark.parametrize("at_once", [False, pytest.param(True, marks=pytest.mark.further)])
+@pytest.mark.parametrize("at_once", [False, True])
 def test_a_snapshot_that_comes_again_behind_changes_takes_nothing_back(
     spark: SparkSession, settings: Settings, tmp_path: Path, *, at_once: bool
 ) -> None:

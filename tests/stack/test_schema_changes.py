@@ -103,7 +103,7 @@ def wanted(connector: str, kind: str, policy: str) -> Outcome:
 
 
 # One whose rows alone tell a change, and one whose statements do.
-SAMPLED = list(SAMPLE_SOURCES) if EVERY_CASE else ["inventory"]
+SAMPLED = list(SAMPLE_SOURCES) if EVERY_CASE else ["inventory", "warehouse"]
 
 
 @pytest.mark.parametrize("name", SAMPLED)

@@ -130,11 +130,11 @@ class Bronze:
         Args:
             ref: A branch or tag.
         """
-        return _carried(self._ancestors(ref))
+        return _carried(self.ancestors(ref))
 
     def telling(self) -> int | None:
         """The newest snapshot of `main` whose commit carries the landed offsets; None for none."""
-        carrying = (each for each in self._ancestors(MAIN) if _offsets(each) is not None)
+        carrying = (each for each in self.ancestors(MAIN) if _offsets(each) is not None)
         return next((each.snapshot_id for each in carrying), None)
 
     def before(self, snapshot_id: int) -> LandedOffsets | None:
@@ -208,7 +208,8 @@ class Bronze:
             return LandedOffsets()
         return LandedOffsets.from_json(json.dumps(json.loads(rows[-1].detail)["offsets"]))
 
-    def _ancestors(self, ref: str) -> Iterable[Snapshot]:
+    def ancestors(self, ref: str = MAIN) -> Iterable[Snapshot]:
+        """The snapshots of a ref that are not expired, newest first."""
         metadata = load_metadata(self.ledger.catalog, self.table)
         if metadata is None:
             return ()

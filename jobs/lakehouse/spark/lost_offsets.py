@@ -11,12 +11,10 @@ import json
 from collections.abc import Iterable
 from dataclasses import astuple
 
-from pyiceberg.catalog import Catalog
-from pyiceberg.table.snapshots import Snapshot, ancestors_of
+from pyiceberg.table.snapshots import Snapshot
 
 from lakehouse.plan.offsets import LandedOffsets, OffsetRange
-from lakehouse.plan.tables import MAIN
-from lakehouse.spark.metadata import load_metadata
+from lakehouse.spark.bronze import Bronze
 
 _PROPERTY = "lakehouse.lost_offsets"
 
@@ -27,19 +25,14 @@ def lost_property(lost: Iterable[OffsetRange]) -> dict[str, str]:
     return {_PROPERTY: json.dumps(found)} if found else {}
 
 
-def lost_offsets(catalog: Catalog, bronze: str, since: LandedOffsets) -> tuple[OffsetRange, ...]:
+def lost_offsets(bronze: Bronze, since: LandedOffsets) -> tuple[OffsetRange, ...]:
     """The lost offsets that are not before others, in order of their topics.
 
     Args:
-        catalog: The catalog.
-        bronze: The bronze table's namespace and name.
+        bronze: The source's messages.
         since: Up to where silver has the messages.
     """
-    metadata = load_metadata(catalog, bronze)
-    if metadata is None:
-        return ()
-    history = ancestors_of(metadata.snapshot_by_name(MAIN), metadata)
-    told = (each for snapshot in history for each in _told(snapshot))
+    told = (each for snapshot in bronze.ancestors() for each in _told(snapshot))
     return tuple(sorted(each for each in told if _is_behind(each, since)))
 
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from lakehouse.names import bronze_table
 from lakehouse.plan.batch import table_groups
 from lakehouse.plan.handover import identities_of
 from lakehouse.plan.stale import Stale, both, followed, lost_marks, new_marks, stale_of
 from lakehouse.plan.tables import TablePlan
+from lakehouse.spark.bronze import Bronze
 from lakehouse.spark.lost_offsets import lost_offsets
 from lakehouse.spark.silver import cdc_name
 from lakehouse.spark.stage import Staged
@@ -32,10 +32,11 @@ def stale_columns(
         staged: What was staged, by silver table.
     """
     known, lost = stale_of(work.cut), _lost(work)
+    known |= {name: both(known.get(name, {}), marks) for name, marks in lost.items()}
     groups = table_groups(work.batch.groups, work.context.source)
-    found = {name: both(known.get(name, {}), marks) for name, marks in lost.items()}
+    found = {name: known[name] for name in lost}
     for plan in plans:
-        marks = found.get(plan.silver, known.get(plan.silver, {})) | new_marks(plan, work.batch.end)
+        marks = known.get(plan.silver, {}) | new_marks(plan, work.batch.end)
         mine = groups.get(plan.identity, ())
         is_read = any(g.first_incremental or g.snapshots_ended or g.truncate for g in mine)
         if plan.silver in staged and marks and (is_read or plan.stale):
@@ -48,7 +49,7 @@ def stale_columns(
 def _lost(work: Applying) -> dict[str, dict[str, Stale]]:
     """The marks of tables whose messages were lost since the newest cut; without one all is new."""
     ledger, source = work.context.ledger, work.context.source.name
-    lost = lost_offsets(ledger.catalog, bronze_table(source), work.since.judged)
+    lost = lost_offsets(Bronze(source, ledger), work.since.judged)
     if not lost or work.cut is None:
         return {}
     silver = {parts: name for name, parts in identities_of(work.cut).items()}

@@ -13,7 +13,7 @@ from infra.stack import up
 from tests.stack.with_airflow.asking import send, until
 from tests.stack.with_airflow.moments import (
     APPLYING,
-    LANDING,
+    LANDED,
     MAINTAINING,
     NAME,
     VALIDATING,
@@ -62,20 +62,17 @@ def clear(at_work: AtWork) -> None:
     """A person clears the task that is at work: it begins once more."""
     body = {"dry_run": False, "dag_run_id": at_work.run.run_id, "task_ids": [at_work.moment.task]}
     more = {"only_failed": False, "include_downstream": True}
-    send(at_work.api, "POST", f"dags/{at_work.moment.dag}/clearTaskInstances", {**body, **more})
+    send(at_work.api, "POST", f"dags/{at_work.run.dag_id}/clearTaskInstances", {**body, **more})
 
 
 def mark_failed(at_work: AtWork) -> None:
     """A person marks the task that is at work as failed."""
-    run, task = at_work.run, at_work.moment.task
-    path = f"dags/{run.dag_id}/dagRuns/{run.run_id}/taskInstances/{task}"
-    send(at_work.api, "PATCH", path, {"new_state": "failed"})
+    send(at_work.api, "PATCH", at_work.task_path, {"new_state": "failed"})
 
 
 def mark_succeeded(at_work: AtWork) -> None:
     """A person marks the run that is at work as succeeded."""
-    path = f"dags/{at_work.run.dag_id}/dagRuns/{at_work.run.run_id}"
-    send(at_work.api, "PATCH", path, {"state": "success"})
+    send(at_work.api, "PATCH", at_work.path, {"state": "success"})
 
 
 def rival(at_work: AtWork) -> None:
@@ -101,22 +98,22 @@ def maintain(at_work: AtWork) -> None:
 Disturb: TypeAlias = Callable[[AtWork], None]
 # The first one is `make test`'s: after the others Airflow itself looks for its tasks in minutes.
 FAULTS: tuple[tuple[Moment, Disturb], ...] = (
-    (APPLYING, end_api_server),
+    (LANDED, end_api_server),
+    (LANDED, end_worker),
+    (LANDED, end_scheduler),
     (APPLYING, end_worker),
-    (APPLYING, end_scheduler),
-    (LANDING, end_worker),
     (VALIDATING, end_worker),
     (MAINTAINING, end_worker),
 )
 # The second one is `make test`'s.
 RACES: tuple[tuple[Moment, Disturb], ...] = (
+    (LANDED, clear),
+    (LANDED, mark_failed),
+    (LANDED, mark_succeeded),
+    (LANDED, rival),
+    (LANDED, maintain),
+    (LANDED, rebuild),
     (APPLYING, clear),
-    (APPLYING, mark_failed),
-    (APPLYING, mark_succeeded),
-    (APPLYING, rival),
-    (APPLYING, maintain),
-    (APPLYING, rebuild),
-    (LANDING, clear),
     (VALIDATING, mark_failed),
     (MAINTAINING, mark_failed),
 )

@@ -24,7 +24,7 @@ class Moment:
     """What a run is at.
 
     Attributes:
-        name: As in `while landing`.
+        name: As in `while applying`.
         task: The one that works then; all steps of a run of ingest are one application, which the
             first task starts.
         marks: What the command line of the process that does the work has.
@@ -41,7 +41,7 @@ class Moment:
 
 
 def _holds(prefix: str = "") -> Callable[[Ledger, str], bool]:
-    """The run has its source's lease, and has recorded nothing."""
+    """The run has its source's lease, as of `apply` or of maintenance; landing takes none."""
 
     def has_come(ledger: Ledger, run_id: str) -> bool:
         lease = LeaseTable(ledger.catalog, NAME).current()
@@ -59,8 +59,8 @@ def _did(step: Step) -> Callable[[Ledger, str], bool]:
 _RUN = (b"SparkSubmit", b"/run.py", f'"name":"{NAME}"'.encode())
 _MAINTAIN = (b"SparkSubmit", b"/maintain.py", f'"name":"{NAME}"'.encode())
 _SEND = (b"lakehouse\0signal\0", NAME.encode())
-LANDING = Moment("landing", DAG, "land", _RUN, _holds())
-APPLYING = Moment("applying", DAG, "land", _RUN, _did("land"))
+LANDED = Moment("going on behind land", DAG, "land", _RUN, _did("land"))
+APPLYING = Moment("applying", DAG, "land", _RUN, _holds())
 VALIDATING = Moment("validating", DAG, "land", _RUN, _did("apply"))
 MAINTAINING = Moment("maintaining", "maintain", NAME, _MAINTAIN, _holds(MAINTENANCE_RUN))
 SENDING = Moment(
@@ -85,6 +85,16 @@ class AtWork:
     settings: Settings
     moment: Moment
     run: DagRun
+
+    @property
+    def path(self) -> str:
+        """Of the run in Airflow's interface."""
+        return f"dags/{self.run.dag_id}/dagRuns/{self.run.run_id}"
+
+    @property
+    def task_path(self) -> str:
+        """Of the task that works at the moment."""
+        return f"{self.path}/taskInstances/{self.moment.task}"
 
 
 def begin(stack: Stack, api: AirflowApi, settings: Settings, moment: Moment, run_id: str) -> AtWork:

@@ -80,10 +80,8 @@ def test_logins_of_airflow_are_closed_to_others(stack: Stack, airflow: AirflowAd
 
 
 def test_airflow_makes_objects_of_no_classes_but_its_own(stack: Stack, airflow: AirflowAddress):
-    option, written = (
-        "allowed_deserialization_classes",
-        configparser.ConfigParser(interpolation=None),
-    )
+    option = "allowed_deserialization_classes"
+    written = configparser.ConfigParser(interpolation=None)
     written.read(stack.home.airflow / "airflow.cfg")
     assert written.sections()
     assert not written.has_option("core", option)
