@@ -55,6 +55,10 @@ soak: setup ## long random runs with faults; prints its figures
 		tests/property/test_reference.py -k reference_ends
 	@LAKEHOUSE_EVERY_CASE=1 $(BIN)/python -m pytest -s $(SAMPLED_TESTS) tests/soak
 
+.PHONY: wheel
+wheel: environment ## the code that Python's workers of a cluster need, in dist
+	@$(BIN)/python -m hatchling build -t wheel -d dist
+
 .PHONY: lock
 lock: environment ## make the lock files again from pyproject.toml
 	@$(RUN_PYTHON) -m infra.setup.relock
