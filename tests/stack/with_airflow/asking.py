@@ -62,10 +62,12 @@ def token_of(airflow: AirflowAddress, user: str) -> str:
     return call(f"{airflow.url}/auth/token", body=login)["access_token"]
 
 
-def until(ask: Callable[[], Found | None], what: str, deadline_s: float = 300) -> Found:
+def until(
+    ask: Callable[[], Found | None], what: str, deadline_s: float = 300, *, poll_s: float = _POLL_S
+) -> Found:
     """Ask until there is an answer, for as long as a slow machine may take."""
     deadline = time.monotonic() + deadline_s
     while not (found := ask()):
         assert time.monotonic() < deadline, what
-        time.sleep(_POLL_S)
+        time.sleep(poll_s)
     return found

@@ -5,15 +5,19 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from datetime import UTC, datetime
 from typing import TypeAlias
 
-from infra.processes import session_pids
+from infra.processes import pids_in_folder, session_pids
 from infra.stack import up
-from tests.stack.with_airflow.asking import send, until
+from infra.stopping import AIRFLOW_DATABASE
+from tests.stack.with_airflow.asking import call, send, until
 from tests.stack.with_airflow.moments import (
     APPLYING,
     LANDED,
+    LANDING,
     MAINTAINING,
     NAME,
     VALIDATING,
@@ -25,6 +29,7 @@ from tests.support.commands import ended_command
 from tests.support.processes import parent
 
 SUPERSEDED = 6
+_AWAY_S = 20
 
 
 def end_worker(at_work: AtWork) -> None:
@@ -32,20 +37,31 @@ def end_worker(at_work: AtWork) -> None:
     pid, *_ = working(at_work.moment)
     task = parent(pid)
     supervisor = parent(task)
-    for pid in (supervisor, task):
-        os.kill(pid, signal.SIGKILL)
+    _kill((supervisor, task))
     until(lambda: not working(at_work.moment), "expected the work to end with its task", 30)
+
+
+def stop_worker(at_work: AtWork) -> None:
+    """SIGTERM of the task's process, as from a machine that goes down: it ends what it started."""
+    pid, *_ = working(at_work.moment)
+    os.kill(parent(pid), signal.SIGTERM)
+    until(lambda: pid not in working(at_work.moment), "expected the work to end with its task", 60)
 
 
 def _end(at_work: AtWork, name: str) -> None:
     """SIGKILL of a component with all that it started but tasks, and its start once more."""
     record = at_work.stack.state.find_process(name)
     assert record is not None, f"{name}: expected it to run"
-    pids = session_pids([record]) if name == "airflow_api_server" else {record.pid}
-    for pid in pids:
-        os.kill(pid, signal.SIGKILL)
+    _kill(session_pids([record]) if name == "airflow_api_server" else {record.pid})
     time.sleep(1)
     up(at_work.settings, airflow=True)
+
+
+def _kill(pids: Iterable[int]) -> None:
+    for pid in pids:
+        # A database's processes end with their first one.
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
 
 def end_scheduler(at_work: AtWork) -> None:
@@ -56,6 +72,22 @@ def end_scheduler(at_work: AtWork) -> None:
 def end_api_server(at_work: AtWork) -> None:
     """Those who supervise tasks talk to nobody meanwhile."""
     _end(at_work, "airflow_api_server")
+
+
+def end_database(at_work: AtWork) -> None:
+    """No component can read or write what Airflow knows, for some time."""
+    _kill(pids_in_folder(at_work.stack.home.data(AIRFLOW_DATABASE), "postgres"))
+    time.sleep(_AWAY_S)
+    up(at_work.settings, airflow=True)
+    back = datetime.now(UTC)
+
+    def schedules() -> bool:
+        # Who dies of it later is started once more, as whatever watches over servers does.
+        up(at_work.settings, airflow=True)
+        beat = call(f"{at_work.api.url}/api/v2/monitor/health")["scheduler"]
+        return datetime.fromisoformat(beat["latest_scheduler_heartbeat"]) > back
+
+    until(schedules, "expected a scheduler to be at work again", 600, poll_s=10)
 
 
 def clear(at_work: AtWork) -> None:
@@ -101,6 +133,9 @@ FAULTS: tuple[tuple[Moment, Disturb], ...] = (
     (LANDED, end_api_server),
     (LANDED, end_worker),
     (LANDED, end_scheduler),
+    (LANDING, end_worker),
+    (LANDING, end_database),
+    (APPLYING, stop_worker),
     (APPLYING, end_worker),
     (VALIDATING, end_worker),
     (MAINTAINING, end_worker),
@@ -108,9 +143,9 @@ FAULTS: tuple[tuple[Moment, Disturb], ...] = (
 # The second one is `make test`'s.
 RACES: tuple[tuple[Moment, Disturb], ...] = (
     (LANDED, clear),
+    (LANDED, rival),
     (LANDED, mark_failed),
     (LANDED, mark_succeeded),
-    (LANDED, rival),
     (LANDED, maintain),
     (LANDED, rebuild),
     (APPLYING, clear),

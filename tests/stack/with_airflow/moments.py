@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from infra.airflow_api import AirflowApi, DagRun
 from lakehouse.config import Settings
+from lakehouse.names import bronze_table
 from lakehouse.plan.records import Step
 from lakehouse.plan.submission import MAINTENANCE_RUN
 from lakehouse.spark.lease_table import LeaseTable
@@ -50,6 +51,14 @@ def _holds(prefix: str = "") -> Callable[[Ledger, str], bool]:
     return has_come
 
 
+def _stages(ledger: Ledger, run_id: str) -> bool:
+    """The run's messages are being written to a branch of bronze that nobody reads."""
+    if not ledger.catalog.table_exists(bronze_table(NAME)):
+        return False
+    refs = ledger.catalog.load_table(bronze_table(NAME)).metadata.refs
+    return any(name.startswith(f"landing_{run_id}_") for name in refs)
+
+
 def _did(step: Step) -> Callable[[Ledger, str], bool]:
     return lambda ledger, run_id: any(
         row.run_id == run_id and row.step == step for row in ledger.runs(NAME)
@@ -59,6 +68,7 @@ def _did(step: Step) -> Callable[[Ledger, str], bool]:
 _RUN = (b"SparkSubmit", b"/run.py", f'"name":"{NAME}"'.encode())
 _MAINTAIN = (b"SparkSubmit", b"/maintain.py", f'"name":"{NAME}"'.encode())
 _SEND = (b"lakehouse\0signal\0", NAME.encode())
+LANDING = Moment("landing", DAG, "land", _RUN, _stages)
 LANDED = Moment("going on behind land", DAG, "land", _RUN, _did("land"))
 APPLYING = Moment("applying", DAG, "land", _RUN, _holds())
 VALIDATING = Moment("validating", DAG, "land", _RUN, _did("apply"))
@@ -105,7 +115,7 @@ def begin(stack: Stack, api: AirflowApi, settings: Settings, moment: Moment, run
     def has_come() -> bool:
         return bool(working(moment)) and moment.has_come(Ledger(stack.settings), run_id)
 
-    until(has_come, f"{run_id}: expected it to be {moment.name}", 400)
+    until(has_come, f"{run_id}: expected it to be {moment.name}", 400, poll_s=0.1)
     return AtWork(stack, api, settings, moment, run)
 
 

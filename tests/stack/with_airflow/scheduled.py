@@ -90,6 +90,13 @@ def run_at(file: Path, times: str) -> None:
     file.write_text(text)
 
 
+def end_after(file: Path, duration: str | None) -> None:
+    """Change how long a task of a source may take; None for as long as one that hangs."""
+    text = re.sub('timeout = ".*"\n', "", file.read_text())
+    more = "" if duration is None else f'timeout = "{duration}"\n'
+    file.write_text(text.replace("[schedule]\n", f"[schedule]\n{more}"))
+
+
 def is_due(api: AirflowApi, behind: datetime) -> bool:
     """Whether the Dag, which stands still, has a run to make whose interval ends behind a time.
 

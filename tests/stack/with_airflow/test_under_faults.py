@@ -7,20 +7,30 @@ before. They come last: the schedule's tests count on their source's snapshot be
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
 from itertools import pairwise
 
 import pytest
 
-from infra.airflow_api import AirflowApi
+from infra.airflow_api import AirflowApi, DagRun
 from lakehouse.names import bronze_table
 from lakehouse.spark.ledger import Ledger
 from tests.stack.conftest import Stack
 from tests.stack.test_silver import assert_equal
 from tests.stack.with_airflow.asking import call, until
 from tests.stack.with_airflow.disturbing import FAULTS, RACES, end_worker
-from tests.stack.with_airflow.moments import DAG, NAME, SENDING, AtWork, begin
-from tests.stack.with_airflow.scheduled import Schedule
+from tests.stack.with_airflow.moments import (
+    DAG,
+    LANDED,
+    NAME,
+    SENDING,
+    AtWork,
+    begin,
+    working,
+)
+from tests.stack.with_airflow.scheduled import Schedule, end_after
 from tests.support.archives import Message
 from tests.support.sampling import sample, share
 from tests.support.topics import consumed
@@ -30,6 +40,8 @@ CASES = {
     for kind, cases in (("fault", FAULTS), ("race", RACES))
     for moment, disturb in cases
 }
+# A run takes twice as long on a quiet machine.
+_TOO_SHORT = "10s"
 TRIED = sample(CASES, lambda case: CASES[case][0])
 
 
@@ -79,6 +91,51 @@ def test_a_signal_whose_task_is_killed_is_sent_once(
     [followed] = api.await_end([at_work.run], print, 600)
     assert followed.state == "success"
     assert_equal(stack.source(NAME), stack.database(NAME), Ledger(stack.settings))
+
+
+@pytest.mark.further
+@pytest.mark.timeout(1800)
+def test_silver_is_the_source_behind_a_run_whose_tasks_took_too_long(
+    stack: Stack, api: AirflowApi, schedule: Schedule
+):
+    stack.run(NAME, "UPDATE customers SET balance = balance + 1")
+    stack.barrier(NAME).pass_one()
+    with _limited(api, schedule):
+        run = api.trigger(DAG, "hung")
+        until(lambda: attempts(api, run) > 1, "expected Airflow to end the first try", 300)
+        api.await_end([run], print, 900)
+        assert working(LANDED) == []
+    [after] = api.await_end([api.trigger(DAG, "after_hung")], print, 600)
+    assert after.state == "success"
+    ledger = Ledger(stack.settings)
+    assert_equal(stack.source(NAME), stack.database(NAME), ledger)
+    assert writers(ledger) == []
+    assert doubled(ledger) == []
+
+
+@contextmanager
+def _limited(api: AirflowApi, schedule: Schedule) -> Iterator[None]:
+    """While Airflow ends a task of the source that takes longer than a run does."""
+    file, usual = schedule.settings.sources / f"{NAME}.toml", longest(api)
+    end_after(file, _TOO_SHORT)
+    until(lambda: longest(api) < usual, f"expected Airflow to read {file.name}")
+    try:
+        yield
+    finally:
+        end_after(file, None)
+        until(lambda: longest(api) == usual, f"expected Airflow to read {file.name} once more")
+
+
+def longest(api: AirflowApi) -> timedelta:
+    """How long the task may take that starts the run, as Airflow knows it."""
+    found = call(f"{api.url}/api/v2/dags/{DAG}/tasks/land", token=api.token)["execution_timeout"]
+    return timedelta(days=found["days"], seconds=found["seconds"])
+
+
+def attempts(api: AirflowApi, run: DagRun) -> int:
+    """How often that task of a run was tried."""
+    path = f"dags/{DAG}/dagRuns/{run.run_id}/taskInstances/land"
+    return int(call(f"{api.url}/api/v2/{path}", token=api.token)["try_number"])
 
 
 def signals(stack: Stack) -> list[Message]:
