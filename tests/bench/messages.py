@@ -5,9 +5,11 @@ There may be many tables of accounts, `accounts_0` and so on, each with the same
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from functools import reduce
 
+import pyspark.sql.functions as F
 from pyspark.sql import DataFrame, SparkSession
 
 from tests.bench.accounts import COLUMNS, Batch, row
@@ -44,6 +46,16 @@ def changes(spark: SparkSession, batch: Batch, tables: Iterable[int] = (0,)) -> 
     lsn = f"{_LOG} * {batch.number} + (n * {batch.changes} + i) * {_STEP}"
     sequence = f"concat('[\"', lsn - {_STEP}, '\",\"', lsn, '\"]')"
     return _messages(events, "'false'", lsn, sequence)
+
+
+def history(spark: SparkSession, batches: Sequence[Batch]) -> DataFrame:
+    """A first load and all batches behind it, at one offset each."""
+    rows = batches[0].rows
+    parts = [first_load(spark, rows)]
+    for batch in batches:
+        start = rows + (batch.number - 1) * batch.changes
+        parts.append(changes(spark, batch).withColumn("offset", F.expr(f"offset + {start}L")))
+    return reduce(DataFrame.unionByName, parts)
 
 
 def _places(spark: SparkSession, count: int, tables: Iterable[int]) -> DataFrame:

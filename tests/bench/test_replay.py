@@ -10,20 +10,18 @@ from __future__ import annotations
 import os
 import statistics
 from collections.abc import Callable
-from functools import reduce
 from pathlib import Path
 
 import duckdb
-import pyspark.sql.functions as F
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from lakehouse.config import Settings
 from lakehouse.spark.tables import full_name
 from tests.bench.accounts import Batch, checksum, expected
 from tests.bench.cpu import Cost
 from tests.bench.limits import data_files, limit
-from tests.bench.messages import changes, first_load
+from tests.bench.messages import history
 from tests.bench.product import Product
 
 FILES = [int(text) for text in os.environ.get("BENCH_FILES", "10,1000").split(",")]
@@ -42,7 +40,7 @@ def test_a_replay_costs_one_pass(
     for number in range(ROUNDS + 1):
         for files in FILES:
             product = Product(spark, settings, f"replay_{files}_{number}")
-            apply = product.run(_messages(spark), EVENTS, (0,), files)["apply"]
+            apply = product.run(history(spark, BATCHES), EVENTS, (0,), files)["apply"]
             table = full_name(product.silver())
             assert tuple(spark.sql(checksum(table)).collect()[0]) == told, table
             bronze = data_files(settings, f"bronze.{product.name}")
@@ -57,12 +55,3 @@ def test_a_replay_costs_one_pass(
             f"{EVENTS} events from {files} files of bronze: apply {cpu:.1f} CPU s, {wall:.1f} s, "
             f"{cpu / least:.1f}x the limit's {least:.2f} CPU s"
         )
-
-
-def _messages(spark: SparkSession) -> DataFrame:
-    """A first load and changes behind it, at one offset each."""
-    parts = [first_load(spark, _ROWS)]
-    for batch in BATCHES:
-        start = _ROWS + (batch.number - 1) * batch.changes
-        parts.append(changes(spark, batch).withColumn("offset", F.expr(f"offset + {start}L")))
-    return reduce(DataFrame.unionByName, parts)

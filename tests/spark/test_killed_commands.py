@@ -1,6 +1,6 @@
 """Commands that work on silver beside the runs, killed at each kind of point: the next one ends it.
 
-A rebuild and an erasure, each in its own Spark application, which dies with SIGKILL.
+A rebuild, an erasure and a replay, each in its own Spark application, which dies with SIGKILL.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from lakehouse.plan.erasing import ERASURE, Erasure
 from lakehouse.plan.rebuilding import Rebuild
 from lakehouse.plan.submission import Run, application, arguments, erasure_application
 from tests.spark import test_erase as erasing
+from tests.spark import test_replay as replaying
+from tests.support.debezium import Postgres
 from tests.support.killed_commands import kill
 from tests.support.rebuilds import TOML, contents, rebuild, run_in_batches, spoil, tell
 from tests.support.runs import Runs
@@ -43,6 +45,16 @@ OF_ERASURE = [
     "maintain.after_commit:1",
 ]
 
+OF_REPLAY = [
+    "apply.after_lease:1",
+    "apply.before_write:1",
+    "apply.after_files:1",
+    "apply.before_commit:2",
+    "apply.after_commit:3",
+    "apply.between_tables:1",
+    "apply.after_mirror:1",
+]
+
 
 def kinds(failpoints: list[str]) -> set[str]:
     return {each.partition(".")[2].partition(":")[0] for each in failpoints}
@@ -53,7 +65,7 @@ def new_id(kind: str) -> str:
 
 
 def test_every_kind_of_point_is_one_of_theirs() -> None:
-    assert kinds(OF_REBUILD) == kinds(OF_ERASURE) == set(POINTS)
+    assert kinds(OF_REBUILD) == kinds(OF_ERASURE) == kinds(OF_REPLAY) == set(POINTS)
 
 
 @pytest.mark.further
@@ -99,3 +111,25 @@ def test_an_erasure_that_is_killed_anywhere_is_done_by_the_next(
     pg.transact((erasing.customers(), "c", None, erasing.customer("c@x", "third")))
     assert runs.run(pg)["publish"].status == "succeeded"
     assert [row[0] for row in erasing.contents(runs)] == [*(row[0] for row in others), "c@x"]
+
+
+@pytest.mark.further
+def test_a_replay_that_is_killed_anywhere_is_done_by_the_next(
+    spark: SparkSession, settings: Settings, tmp_path: Path
+) -> None:
+    name = "killed_replay"
+    source = parse_source(f'connector = "postgresql"\ntopic_prefix = "{name}"\n', name)
+    story = replaying.Story(Runs(spark, settings, tmp_path, source), Postgres(name))
+    replaying.tell(story.pg)
+    story.narrow().run(story.pg)
+    before, runs = story.runs.ledger.newest_cut(name), story.wide()
+    for failpoint in OF_REPLAY:
+        run = Run(new_id("replay__"), from_step="apply", replay=True)
+        kill(runs, application(None), arguments(runs.source, run), failpoint)
+        assert runs.ledger.newest_cut(name) == before, failpoint
+    outcomes = replaying.replay(runs)
+    assert [outcome.status for outcome in outcomes.values()] == ["succeeded"] * 3, outcomes
+    assert runs.rows("orders", "id", "n", "note", "big") == replaying.ROWS
+    assert runs.rows("strays", "id", "note") == [(1, "stray")]
+    assert replaying.versions(runs) == replaying.VERSIONS
+    assert replaying.states(runs) == replaying.STATES

@@ -6,7 +6,6 @@ Unlike a killed one it still wants to write: the token refuses it, and nothing g
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,21 +13,12 @@ from pyspark.sql import SparkSession
 
 from lakehouse.config import Settings
 from lakehouse.plan.lease import TTL_S
-from lakehouse.spark.lease_table import LeaseTable
 from tests.support.campaign import Campaign, begin, unready
-from tests.support.standing import standing
+from tests.support.standing import let_the_lease_end, standing
 
 # With some of the tables staged: the places at which it would write next.
 SAMPLED = ("apply.before_write", 2)
 FURTHER = (("apply.after_lease", 1), ("apply.between_tables", 2), ("apply.after_commit", 3))
-
-
-def let_the_lease_end(campaign: Campaign) -> None:
-    """Note the lease as it is when its time has gone by, without waiting for that."""
-    table = LeaseTable(campaign.runs.ledger.catalog, campaign.runs.source.name)
-    lease = table.current()
-    assert lease is not None
-    assert table.wrote(replace(lease, expires_at_s=time.time()))
 
 
 def is_refused(campaign: Campaign, run_id: str) -> None:
@@ -52,7 +42,7 @@ def test_a_driver_that_was_stopped_past_its_lease_is_refused_by_its_token(
     campaign.bank.transfer(2)
     with standing(campaign, "asleep", where, nth) as run:
         run.stop()
-        let_the_lease_end(campaign)
+        let_the_lease_end(campaign, "asleep")
         campaign.bank.transfer(1)
         campaign.finish()
         run.go_on()

@@ -27,7 +27,7 @@ from lakehouse.spark.tables import full_name
 from lakehouse.steps.context import StepContext, StepOutcome
 from tests.support.dying_run import CATALOG_KILL, LATER, do, through
 from tests.support.runs import Runs, laws_hold, open_runs
-from tests.support.transfers import TABLES, Bank, Reader, sums_at
+from tests.support.transfers import TABLES, Bank, Reader, Rows, rows_at
 
 _ROOT = Path(__file__).resolve().parents[2]
 # Each named point of each step, and how often a run over three changed tables passes it at least;
@@ -148,7 +148,7 @@ class Campaign:
 
     def is_current(self) -> None:
         """All that the bank has sent is in `main`: nothing older was written over it."""
-        assert self._sums() == self.bank.sums, "main went back"
+        assert self._rows() == self.bank.rows, "main went back"
 
     def look(self) -> None:
         """What a reader may see at any time: whole transactions, and cuts in their order."""
@@ -169,7 +169,7 @@ class Campaign:
         assert unready(outcomes) == {}, unready(outcomes)
         assert laws_hold(outcomes["apply"])
         name, catalog = self.runs.source.name, self.runs.ledger.catalog
-        assert self._sums() == self.bank.sums
+        assert self._rows() == self.bank.rows
         bronze = self.runs.spark.table(full_name(f"bronze.{name}"))
         landed = bronze.select("topic", "partition", "offset")
         assert landed.count() == landed.distinct().count() == len(self.bank.source.messages)
@@ -177,11 +177,11 @@ class Campaign:
             assert unread(catalog, tables_of(catalog, name)) == []
         self.look()
 
-    def _sums(self) -> dict[str, int]:
-        """What each table's `main` holds."""
+    def _rows(self) -> Rows:
+        """What each table's `main` has."""
         name = self.runs.source.name
         silver = {f"silver_{name}.public__{table}": None for table in TABLES}
-        return sums_at(self.runs.ledger.catalog, silver)
+        return rows_at(self.runs.ledger.catalog, silver)
 
     def context(self, run_id: str) -> StepContext:
         """A run over all that the bank has sent."""

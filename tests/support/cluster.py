@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -18,6 +19,7 @@ from infra.setup.classes import class_path
 from infra.spark import spark_environment
 from tests.support.processes import command_lines, parent
 
+_REPOSITORY = Path(__file__).resolve().parents[2]
 _DEADLINE_S = 60
 _CLASSES = "org.apache.spark.deploy"
 _EXECUTOR_MB = 600
@@ -56,6 +58,10 @@ class Cluster:
             time.sleep(0.1)
         os.kill(found[0], signal.SIGKILL)
 
+    def kill_worker(self) -> None:
+        """SIGKILL of one worker with its executors."""
+        os.killpg(self.workers[0].pid, signal.SIGKILL)
+
     def kill_executors(self) -> None:
         """SIGKILL of every executor that there is: whichever has a task, loses it."""
         for pid in self.executors():
@@ -77,7 +83,7 @@ def cluster(folder: Path, home: Path, workers: int = 2) -> Iterator[Cluster]:
     }
     begun = Path(environment["SPARK_CONF_DIR"]) / "spark-defaults.conf"
     defaults = dict(line.split(" ", 1) for line in begun.read_text().splitlines())
-    defaults |= _defaults(url, home)
+    defaults |= _defaults(url, home, _wheel(folder))
     text = "".join(f"{name} {value}\n" for name, value in defaults.items())
     (folder / "conf" / "spark-defaults.conf").write_text(text, encoding="utf-8")
     with ExitStack() as stack:
@@ -98,7 +104,7 @@ def cluster(folder: Path, home: Path, workers: int = 2) -> Iterator[Cluster]:
         yield Cluster(folder, tuple(begun_workers))
 
 
-def _defaults(url: str, home: Path) -> dict[str, str]:
+def _defaults(url: str, home: Path, wheel: Path) -> dict[str, str]:
     jars = class_path(Path(pyspark.__file__).parents[1])
     return {
         "spark.master": url,
@@ -106,11 +112,19 @@ def _defaults(url: str, home: Path) -> dict[str, str]:
         "spark.executor.cores": "1",
         "spark.executor.extraClassPath": os.pathsep.join(map(str, jars)),
         "spark.executor.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
-        # The executors need the code as well.
-        "spark.executorEnv.PYTHONPATH": str(Path(__file__).resolve().parents[2] / "jobs"),
+        # What `docs/clusters.md` says of the code that Python's workers need.
+        "spark.files": str(wheel),
+        "spark.executorEnv.PYTHONPATH": wheel.name,
         "spark.speculation": "true",
         "spark.local.dir": str(home / "spark" / "tmp"),
     }
+
+
+def _wheel(folder: Path) -> Path:
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    subprocess.run(command, cwd=_REPOSITORY, check=True, capture_output=True)
+    [built] = folder.glob("*.whl")
+    return built
 
 
 @contextmanager

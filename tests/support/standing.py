@@ -13,10 +13,11 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lakehouse.failpoints import VARIABLE
+from lakehouse.spark.lease_table import LeaseTable
 from tests.support.campaign import Campaign
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -76,6 +77,14 @@ def standing(campaign: Campaign, run_id: str, where: str, nth: int) -> Iterator[
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
+
+
+def let_the_lease_end(campaign: Campaign, run_id: str) -> None:
+    """Note a run's lease as it is when its time has gone by, without waiting for that."""
+    table = LeaseTable(campaign.runs.ledger.catalog, campaign.runs.source.name)
+    lease = table.current()
+    if lease is not None and lease.run_id == run_id:
+        assert table.wrote(replace(lease, expires_at_s=time.time()))
 
 
 def _await(process: subprocess.Popen[bytes], file: Path, log: Path) -> None:

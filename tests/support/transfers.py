@@ -1,7 +1,8 @@
 """Money that moves between tables in transactions, and a reader that counts it again and again.
 
 Every transaction takes from one table what it puts into another, so that the sum over all of them
-is the same at each moment of the source; half a transaction shows in it.
+is the same at each moment of the source; half a transaction shows in it. Beside that it opens an
+account and closes the one before it: a row that is lost, or comes back, shows in the rows.
 """
 
 from __future__ import annotations
@@ -11,27 +12,37 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from pyiceberg.catalog import Catalog
 
 from lakehouse.config import Settings
 from lakehouse.spark.ledger import Ledger, open_catalog
-from tests.support.debezium import Postgres, Table, column
+from tests.support.debezium import Postgres, Row, Table, column
 
 TABLES, ACCOUNTS, EACH = ("giro", "savings", "cash"), 4, 100
+# The first account that is opened for one transaction only, without money.
+_GUESTS = 1000
 # The reader leaves the machine to what it watches.
 _PAUSE_S = 0.1
 TOTAL = len(TABLES) * ACCOUNTS * EACH
+# Table → account and money of each row, in order.
+Rows: TypeAlias = dict[str, list[tuple[int, int]]]
 
 
 class Bank:
-    """A source with accounts in three tables."""
+    """A source with accounts in three tables.
+
+    Attributes:
+        guests: How many accounts were opened; the newest is not closed yet.
+    """
 
     def __init__(self, name: str) -> None:
         self.source = Postgres(name)
         columns = [column("id", "int32", optional=False), column("money", "int64")]
         self.tables = [Table(table, columns) for table in TABLES]
         self.money = [[EACH] * ACCOUNTS for _ in TABLES]
+        self.guests = 0
         for table in self.tables:
             rows = [{"id": number, "money": EACH} for number in range(ACCOUNTS)]
             self.source.snapshot(table, rows)
@@ -46,21 +57,39 @@ class Bank:
                 *(
                     (table, "u", None, {"id": account, "money": money[account]})
                     for table, money in zip(self.tables, self.money, strict=True)
-                )
+                ),
+                *self._next_guest(),
             )
 
+    def _next_guest(self) -> Iterator[tuple[Table, str, Row | None, Row | None]]:
+        """An account is opened, and the one before it closed."""
+        if self.guests:
+            yield self._guest_table, "d", {"id": _GUESTS + self.guests, "money": 0}, None
+        self.guests += 1
+        yield self._guest_table, "c", None, {"id": _GUESTS + self.guests, "money": 0}
+
     @property
-    def sums(self) -> dict[str, int]:
-        """What each table holds now."""
-        return dict(zip(TABLES, map(sum, self.money), strict=True))
+    def _guest_table(self) -> Table:
+        return self.tables[self.guests % len(TABLES)]
+
+    @property
+    def rows(self) -> Rows:
+        """What each table has now."""
+        found = {
+            table: list(enumerate(money)) for table, money in zip(TABLES, self.money, strict=True)
+        }
+        if self.guests:
+            found[self._guest_table.name].append((_GUESTS + self.guests, 0))
+        return found
 
 
-def sums_at(catalog: Catalog, snapshots: Mapping[str, int | None]) -> dict[str, int]:
-    """What each silver table holds at a snapshot; None for that of its `main`."""
+def rows_at(catalog: Catalog, snapshots: Mapping[str, int | None]) -> Rows:
+    """What each silver table has at a snapshot; None for that of its `main`."""
     found = {}
     for name, snapshot in snapshots.items():
         rows = catalog.load_table(name).scan(snapshot_id=snapshot).to_arrow()
-        found[name.rpartition("__")[2]] = sum(rows["money"].to_pylist())
+        pairs = zip(rows["id"].to_pylist(), rows["money"].to_pylist(), strict=True)
+        found[name.rpartition("__")[2]] = sorted(pairs)
     return found
 
 
@@ -78,17 +107,17 @@ class Reader:
     source: str
     looks: int = 0
     cuts: set[str] = field(default_factory=set)
-    halves: dict[str, Mapping[str, int]] = field(default_factory=dict)
+    halves: dict[str, Rows] = field(default_factory=dict)
 
     def look(self) -> None:
         """Read once."""
         cut = Ledger(self.settings).newest_cut(self.source)
         assert cut is not None
         silver = {name: cut.tables[name] for name in json.loads(cut.identities)}
-        found = sums_at(open_catalog(self.settings), silver)
+        found = rows_at(open_catalog(self.settings), silver)
         self.looks += 1
         self.cuts.add(cut.cut_id)
-        if sum(found.values()) != TOTAL:
+        if sum(money for rows in found.values() for _, money in rows) != TOTAL:
             self.halves[cut.cut_id] = found
 
     @contextmanager
