@@ -9,6 +9,12 @@ from __future__ import annotations
 # What a template, a formula or an expression would become: 1234567 * 89.
 COMPUTED = "109876463"
 
+# They end the text of a table's property, or the list of its properties.
+PROPERTIES = (
+    """x"]', 'write.data.path'='file:/tmp/hacked', 'y'='z""",
+    """x\\', 'write.data.path'='file:/tmp/hacked""",
+    """a"b\\c\\"d\\u0041'""",
+)
 SQL = (
     "'; DROP TABLE quality.runs; --",
     '"; DROP TABLE quality.runs; --',
@@ -32,6 +38,7 @@ SQL = (
     "%s %(x)s %d",
     "1/0",
     "current_user()",
+    *PROPERTIES,
 )
 HTML = (
     "<script>document.title='ran'</script>",

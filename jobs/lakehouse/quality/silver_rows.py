@@ -201,7 +201,7 @@ class SilverRows:
         ]
         if not key:
             return "NULL"
-        return f"if({self._has_null_key}, NULL, xxhash64('{salt}', {', '.join(key)}))"
+        return f"if({self._has_null_key}, NULL, xxhash64({literal(salt)}, {', '.join(key)}))"
 
     @property
     def _has_null_key(self) -> str:
@@ -261,7 +261,7 @@ def _hash_of(names: Iterable[str], salt: str) -> str:
     """Half of the hash of some columns; NULL where one of them is."""
     columns = [quote_ident(name) for name in names]
     missing = any_of(f"{column} IS NULL" for column in columns)
-    return f"if({missing}, NULL, xxhash64('{salt}', {', '.join(columns)}))"
+    return f"if({missing}, NULL, xxhash64({literal(salt)}, {', '.join(columns)}))"
 
 
 def _sum(conditions: Iterable[str]) -> str:

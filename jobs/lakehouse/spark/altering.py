@@ -13,8 +13,7 @@ from pyspark.sql import types as T
 
 from lakehouse.names import quote_ident, quote_table
 from lakehouse.spark.commits import change, load
-from lakehouse.spark.sql import literal
-from lakehouse.spark.tables import column_ddl, exists, full_name, type_ddl
+from lakehouse.spark.tables import column_ddl, exists, full_name, properties_sql, type_ddl
 
 
 def add_columns(spark: SparkSession, table: str, fields: Iterable[T.StructField]) -> None:
@@ -65,7 +64,7 @@ def rename_table(spark: SparkSession, table: str, name: str) -> None:
 
 def set_properties(spark: SparkSession, table: str, properties: Mapping[str, str]) -> None:
     """Set properties of a table."""
-    pairs = ", ".join(f"{literal(name)} = {literal(text)}" for name, text in properties.items())
+    pairs = properties_sql(properties)
     statement = f"ALTER TABLE {full_name(table)} SET TBLPROPERTIES ({pairs})"
     change(spark, statement, lambda: _has(spark, table, properties))
 

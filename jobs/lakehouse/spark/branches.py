@@ -17,6 +17,7 @@ from lakehouse.names import quote_ident
 from lakehouse.plan.catalog import CATALOG
 from lakehouse.plan.tables import MAIN
 from lakehouse.spark.commits import FAILURES, change, load, make, ref_of
+from lakehouse.spark.sql import literal
 from lakehouse.spark.tables import full_name
 
 
@@ -52,7 +53,8 @@ def fast_forward(spark: SparkSession, table: str, branch: str) -> None:
     Raises:
         MainMoved: `main` has commits that the branch does not start from.
     """
-    call = f"CALL {CATALOG}.system.fast_forward('{full_name(table)}', '{MAIN}', '{branch}')"
+    arguments = ", ".join(map(literal, (full_name(table), MAIN, branch)))
+    call = f"CALL {CATALOG}.system.fast_forward({arguments})"
     with _first_or_moved(table, branch):
         change(spark, call, lambda: _is_at(spark, table, _ref(spark, table, branch)))
 

@@ -20,6 +20,7 @@ from lakehouse.spark.sql import literal
 MASK_INNER, MASK_OUTER = "mask_inner", "mask_outer"
 _DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
 _DIGITS = "0123456789ABCDEF"
+_INVERSION = f"{literal(_DIGITS)}, {literal(_DIGITS[::-1])}"
 _HEX_DIGITS = 32
 _WORD = 8
 
@@ -115,7 +116,7 @@ def _long_decimal(number: str, scale: str) -> str:
     """A number of any length as text; most have a length for which there is a quicker way."""
     short = _let("number", unscaled(number), _with_point(*_sign_and_digits("number"), scale))
     sign = "if(substring(hexa, 1, 1) >= '8', '-', '')"
-    inverted = f"translate(hexa, '{_DIGITS}', '{_DIGITS[::-1]}')"
+    inverted = f"translate(hexa, {_INVERSION})"
     magnitude = f"if({sign} = '-', {inverted}, hexa)"
     digits = _let("m", magnitude, decimal_digits("m", f"{sign} = '-'"))
     long = _with_point(sign, digits, scale)
@@ -132,7 +133,7 @@ def _sign_and_digits(number: str) -> tuple[str, str]:
 def unscaled(number: str) -> str:
     """Big-endian two's complement as decimal(38,0); NULL beyond 38 digits."""
     positive = _unsigned(f"lpad(digits, {_HEX_DIGITS}, '0')")
-    inverted = f"translate(digits, '{_DIGITS}', '{_DIGITS[::-1]}')"
+    inverted = f"translate(digits, {_INVERSION})"
     below = _unsigned(f"lpad({inverted}, {_HEX_DIGITS}, '0')")
     magnitude = f"try_add({below}, {_whole('1')})"
     below_zero = f"try_subtract({_whole('0')}, {magnitude})"

@@ -211,7 +211,7 @@ def _document(column: str) -> Column:
 
 
 def _member(document: str, name: str, kind: str) -> Column:
-    return F.expr(f"try_variant_get({document}, '$.v.{name}', '{kind}')")
+    return F.expr(f"try_variant_get({document}, {literal(f'$.v.{name}')}, {literal(kind)})")
 
 
 def _whole(document: str) -> Column:
@@ -219,7 +219,7 @@ def _whole(document: str) -> Column:
 
 
 def _get(column: str, path: str, kind: str) -> Column:
-    return F.expr(f"try_variant_get({column}, '{path}', '{kind}')")
+    return F.expr(f"try_variant_get({column}, {literal(path)}, {literal(kind)})")
 
 
 def source_struct(connector: Connector) -> str:

@@ -129,8 +129,8 @@ def find_messages(
 
 def _what_stays(connector: Connector) -> str:
     """SQL for the value that stays: no row, no statement, nothing but places in the log."""
-    source = f"try_variant_get(payload, '$.source', '{source_struct(connector)}')"
-    transaction = f"try_variant_get(payload, '$.transaction', '{_TRANSACTION}')"
+    source = f"try_variant_get(payload, '$.source', {literal(source_struct(connector))})"
+    transaction = f"try_variant_get(payload, '$.transaction', {literal(_TRANSACTION)})"
     return (
         f"CAST(to_json(named_struct('op', {literal(ERASED)}, 'source', {source}, "
         f"'transaction', {transaction})) AS binary)"

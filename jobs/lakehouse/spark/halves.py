@@ -121,7 +121,8 @@ def _has_gap(plan: TablePlan) -> str:
 def _read(image: str, plan: TablePlan) -> tuple[str, str, str]:
     """SQL for the tokens of an image, their JSON types, and its floating-point numbers."""
     fields = token_fields(plan.versions)
-    sent = f"try_variant_get(payload, '$.{image}', {literal(_struct(fields, 'string'))})"
+    kind = literal(_struct(fields, "string"))
+    sent = f"try_variant_get(payload, {literal(f'$.{image}')}, {kind})"
     tokens = f"CAST({sent} AS {_struct(fields.values(), 'string')})"
     return tokens, json_types(image), _floats(image, plan, fields)
 

@@ -7,13 +7,15 @@ taken in 32 bits at a time, so that every product fits into decimal(38,0).
 
 from __future__ import annotations
 
+from lakehouse.spark.sql import literal
+
 MOST_HEX_DIGITS = 4096
 """About 4,900 decimal digits; the time that a number takes grows with the square of its length."""
 
 _LIMB_DIGITS = 18
 _WORD_DIGITS = 8
 _WHOLE = "decimal(38,0)"
-_LIMB = f"CAST('1{'0' * _LIMB_DIGITS}' AS {_WHOLE})"
+_LIMB = f"CAST({literal('1' + '0' * _LIMB_DIGITS)} AS {_WHOLE})"
 _WORD = f"CAST({2 ** (4 * _WORD_DIGITS)} AS {_WHOLE})"
 _STATE = f"struct<done:array<{_WHOLE}>,carry:{_WHOLE}>"
 

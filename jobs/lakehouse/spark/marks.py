@@ -30,7 +30,7 @@ _SUM = (
 
 def load_marks(envelopes: DataFrame) -> DataFrame:
     """BEGIN and END of a batch, with the transaction id as events carry it."""
-    kind = "array<struct<data_collection:string,event_count:string>>"
+    kind = literal("array<struct<data_collection:string,event_count:string>>")
     marks = envelopes.where(
         (F.col("role") == str(TopicRole.TRANSACTION)) & ~F.col("value_null")
     ).select(
@@ -39,7 +39,7 @@ def load_marks(envelopes: DataFrame) -> DataFrame:
         "transaction",
         F.expr("try_variant_get(payload, '$.status', 'string')").alias("status"),
         F.expr("try_variant_get(payload, '$.ts_ms', 'bigint')").alias("ts_ms"),
-        F.expr(f"try_variant_get(payload, '$.data_collections', '{kind}')").alias("collections"),
+        F.expr(f"try_variant_get(payload, '$.data_collections', {kind})").alias("collections"),
         F.expr("try_variant_get(payload, '$.event_count', 'string')").alias("event_count"),
     )
     # What cannot be read is no BEGIN: nothing could ever end it.

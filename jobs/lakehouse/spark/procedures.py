@@ -17,7 +17,7 @@ from lakehouse.plan.catalog import CATALOG
 from lakehouse.plan.compacting import Layout
 from lakehouse.plan.tables import MAIN
 from lakehouse.spark.commits import FAILURES, settle
-from lakehouse.spark.sql import literal
+from lakehouse.spark.sql import literal, timestamp
 from lakehouse.spark.tables import full_name
 
 # What is expired is named one by one: no age of Iceberg's own adds to it.
@@ -66,7 +66,7 @@ def expire_snapshots(spark: SparkSession, table: str, snapshots: Iterable[int]) 
     """
     named = ", ".join(f"{number}L" for number in snapshots)
     arguments = [
-        f"older_than => {_timestamp(_NEVER)}",
+        f"older_than => {timestamp(_NEVER)}",
         f"snapshot_ids => array({named})",
         "stream_results => true",
     ]
@@ -85,7 +85,7 @@ def remove_orphan_files(spark: SparkSession, table: str, older_than: datetime) -
     Returns:
         How many files were removed, 20,000 at most.
     """
-    arguments = [f"older_than => {_timestamp(older_than)}", "stream_results => true"]
+    arguments = [f"older_than => {timestamp(older_than)}", "stream_results => true"]
     return len(_call(spark, "remove_orphan_files", table, arguments))
 
 
@@ -106,7 +106,3 @@ def _call(spark: SparkSession, procedure: str, table: str, arguments: Iterable[s
     told = spark.sql(f"CALL {CATALOG}.system.{procedure}({given})").collect()
     reach("after_commit")
     return told
-
-
-def _timestamp(time: datetime) -> str:
-    return f"TIMESTAMP '{time.astimezone(UTC):%Y-%m-%d %H:%M:%S}+00:00'"

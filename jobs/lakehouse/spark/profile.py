@@ -214,4 +214,4 @@ def _proven(envelopes: DataFrame, fingerprints: Sequence[int]) -> dict[int, dict
 
 
 def _image(member: str) -> str:
-    return f"try_variant_get(payload, '$.{member}', 'variant')"
+    return f"try_variant_get(payload, {literal(f'$.{member}')}, 'variant')"

@@ -180,7 +180,7 @@ def key_of(stored: DataFrame, key: Iterable[str]) -> str:
 def _deleted(cdc: str) -> str:
     names = ("op", "position", "epoch", "source_ts", "topic", "partition", "offset")
     values = (literal(DELETE) if name == "op" else f"{cdc}.{name}" for name in names)
-    return ", ".join(f"'{n}', {value}" for n, value in zip(names, values, strict=True))
+    return ", ".join(f"{literal(n)}, {value}" for n, value in zip(names, values, strict=True))
 
 
 def _chosen(removal: Removal, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -59,7 +59,7 @@ def json_types(image: str) -> str:
     Args:
         image: `before` or `after`.
     """
-    return f"schema_of_variant(try_variant_get(payload, '$.{image}', 'variant'))"
+    return f"schema_of_variant(try_variant_get(payload, {literal(f'$.{image}')}, 'variant'))"
 
 
 def fits(columns: Sequence[Column], withheld: Sequence[str] = ()) -> str:

@@ -18,6 +18,7 @@ from lakehouse.plan.tables import MAIN
 from lakehouse.spark import silver, stored
 from lakehouse.spark.metadata import head, takes_vectors
 from lakehouse.spark.row_delta import RowDelta, commit_delta
+from lakehouse.spark.sql import literal
 from lakehouse.spark.state import MARK, is_mark
 from lakehouse.spark.writing import Work, fills, new_row
 
@@ -78,7 +79,7 @@ def small_change(work: Work, folded: DataFrame, numbers: Mapping[str, int]) -> S
         "copies": "copies" if plan.is_bag else "int(kept)",
         "is_mark": is_mark(plan),
     }
-    named = ", ".join(f"'{name}', {value}" for name, value in told.items())
+    named = ", ".join(f"{literal(name)}, {value}" for name, value in told.items())
     found = folded.selectExpr(
         f"named_struct({named}) AS {change}", f"struct({', '.join(MARK)}) AS {mark}", *new_row(plan)
     ).toArrow()

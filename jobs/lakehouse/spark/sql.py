@@ -7,6 +7,7 @@ operator and makes a tree as deep as there are partitions; the parser balances i
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import UTC, datetime
 
 from lakehouse.names import bronze_table, quote_table
 from lakehouse.plan.catalog import CATALOG
@@ -16,6 +17,11 @@ def literal(text: str) -> str:
     """The text as a string literal."""
     escaped = text.replace("\\", "\\\\").replace("'", "\\'")
     return f"'{escaped}'"
+
+
+def timestamp(time: datetime) -> str:
+    """The time as a literal, to the second."""
+    return f"TIMESTAMP {literal(f'{time.astimezone(UTC):%Y-%m-%d %H:%M:%S}+00:00')}"
 
 
 def in_partition(place: tuple[str, int], struct: str = "") -> str:

@@ -63,7 +63,7 @@ def create_table(
     namespace = table.rpartition(".")[0]
     _create_namespace(spark, namespace)
     columns = ", ".join(column_ddl(field) for field in schema.fields)
-    options = ", ".join(f"'{key}'='{value}'" for key, value in sorted(properties.items()))
+    options = properties_sql(properties)
     transforms = ", ".join(partitioning)
     partitions = f" PARTITIONED BY ({transforms})" if transforms else ""
     create = (
@@ -154,6 +154,11 @@ def column_ddl(field: T.StructField) -> str:
     comment = field.metadata.get("comment")
     text = f"{quote_ident(field.name)} {type_ddl(field.dataType)}"
     return f"{text} COMMENT {literal(comment)}" if comment else text
+
+
+def properties_sql(properties: Mapping[str, str]) -> str:
+    """Table properties as SQL; names of columns are among their values."""
+    return ", ".join(f"{literal(n)} = {literal(text)}" for n, text in sorted(properties.items()))
 
 
 def type_ddl(data_type: T.DataType) -> str:

@@ -30,6 +30,7 @@ from lakehouse.spark.bronze import Bronze
 from lakehouse.spark.lease_table import LEASES
 from lakehouse.spark.leases import Leases
 from lakehouse.spark.metadata import load_metadata
+from lakehouse.spark.sql import timestamp
 from lakehouse.steps.context import Json, StepContext, StepOutcome
 
 # For how long it waits for runs at work, over all tables.
@@ -116,7 +117,7 @@ def _bronze(this: _Round, table: str) -> _Done:
     removed = upkeep.remove_orphans(spark, table)
     kept = upkeep.Kept(Cuts(), 0, timedelta(0), this.now)
     upkeep.drop_leftovers(spark, ledger.catalog, table, kept)
-    ended = f"landed_at < TIMESTAMP '{compacting.ended_days(this.now):%Y-%m-%d %H:%M:%S}+00:00'"
+    ended = f"landed_at < {timestamp(compacting.ended_days(this.now))}"
     upkeep.compact(spark, ledger.catalog, table, compacting.BRONZE, ended)
     metadata = load_metadata(ledger.catalog, table)
     head = metadata.snapshot_by_name(MAIN) if metadata else None
