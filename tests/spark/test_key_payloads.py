@@ -26,7 +26,7 @@ PLAIN = ("id", "more")
 _KEYS: Mapping[str, tuple[str, ...]] = (
     {kind.lower(): texts for kind, texts in KINDS.items()}
     if EVERY_CASE
-    else {"acting": PROPERTIES, "any": tuple(sample(PAYLOADS, kind_of))}
+    else {"any": (*PROPERTIES, *sample(PAYLOADS, kind_of))}
 )
 # Table → the columns of its key.
 KEYS: Mapping[str, tuple[str, ...]] = {
