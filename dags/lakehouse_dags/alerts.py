@@ -14,9 +14,10 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-from airflow.sdk import Context
+from airflow.sdk import BaseNotifier, Context
 from airflow.sdk.definitions.callback import SyncCallback
 from airflow.sdk.definitions.deadline import DeadlineAlert, DeadlineReference
+from airflow.sdk.exceptions import AirflowFailException
 
 from lakehouse.config import SourceConfig, format_duration
 
@@ -55,8 +56,21 @@ def tell_late(
 
 
 def _tell(notifier: str, arguments: Mapping[str, object], context: Mapping[str, Any]) -> None:
+    found = _notifier(notifier)
+    if found is None:
+        raise AirflowFailException(
+            f"alerts.notifier: {notifier!r}: expected a class made from Airflow's BaseNotifier, "
+            "such as 'airflow.providers.smtp.notifications.smtp.SmtpNotifier'; nobody was told: "
+            f"{context['alert']}"
+        )
+    found(**arguments)(context)
+
+
+def _notifier(notifier: str) -> type[Any] | None:
+    """The class; None for all else that can be imported, such as what starts programs."""
     module, _, name = notifier.rpartition(".")
-    getattr(import_module(module), name)(**arguments)(context)
+    found = getattr(import_module(module), name, None)
+    return found if isinstance(found, type) and issubclass(found, BaseNotifier) else None
 
 
 def failure_alert(source: SourceConfig) -> Alert | None:

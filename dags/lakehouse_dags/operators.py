@@ -229,12 +229,22 @@ def literal(text: str) -> str:
 
 
 def narrowed(context: Context) -> list[str]:
-    """The arguments for the tables that a backfill's configuration names: `{"tables": […]}`."""
+    """The arguments for the tables that a backfill's configuration names: `{"tables": […]}`.
+
+    Raises:
+        AirflowFailException: It names them as something else than a list of text.
+    """
     run = context["dag_run"]
     if run.run_type != "backfill":
         return []
+    tables = (run.conf or {}).get("tables", [])
+    if not (isinstance(tables, list) and all(isinstance(each, str) for each in tables)):
+        raise AirflowFailException(
+            f"backfill: tables: {tables!r:.200}: expected a list of names as the TOML file has "
+            'them, such as {"tables": ["public.orders"]}; start the backfill again'
+        )
     # With = no value is taken for an option; they come when no template is looked for any more.
-    return [f"--table={table}" for table in (run.conf or {}).get("tables", [])]
+    return [f"--table={table}" for table in tables]
 
 
 def task_defaults(source: SourceConfig) -> dict[str, object]:
