@@ -157,6 +157,14 @@ WRONG_VALUES = {
             '("shop\\\\..*") (missing ), unterminated subpattern at position 0)'
         ),
     ),
+    "slow expression": (
+        '[kafka]\ntopic_tables.all = ["(a+)+"]',
+        (
+            "kafka.topic_tables.all[0]: '(a+)+': expected a regular expression over the whole name "
+            "(\"shop\\\\..*\") ('(a+)+' repeats what repeats by itself, which may take for ever: "
+            "repeat one of both, as 'a+' or '[a-z.]*')"
+        ),
+    ),
     "topic name": (
         '[kafka]\nsignals = "my signals"',
         "kafka.signals: 'my signals': expected a topic name of letters, digits, '.', '_' and '-'",

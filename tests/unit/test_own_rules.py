@@ -199,6 +199,18 @@ def test_a_wrong_rule_is_refused_with_file_key_and_value(read, said: str, tmp_pa
     assert str(refused.value).startswith(f"{tmp_path / 'own.yaml'}: rules[0].{said}")
 
 
+def test_a_contract_s_query_calls_nothing_but_functions_of_a_row(read) -> None:
+    calls_java = CONTRACT.replace("<> round({property})", "<> reflect('java.lang.Math', 'random')")
+    with pytest.raises(ConfigError, match="reflect: it runs code that its text names; compare"):
+        read('contract = "orders.yaml"\n', orders_yaml=calls_java)
+
+
+def test_a_contract_s_pattern_cannot_take_for_ever(read) -> None:
+    slow = CONTRACT.replace("^[a-z]+$", "^([a-z]+)+$")
+    with pytest.raises(ConfigError, match="repeats what repeats by itself"):
+        read('contract = "orders.yaml"\n', orders_yaml=slow)
+
+
 def test_a_name_stands_once_and_nobody_writes_what_the_loader_sets(read) -> None:
     twice = RULE + "id < 0}\n  - {name: a, description: B., violated: id < 1}"
     with pytest.raises(ConfigError, match="rules: 'a': expected each name once"):

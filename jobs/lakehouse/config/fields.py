@@ -8,6 +8,7 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer
 
+from lakehouse.config.patterns import slowness
 from lakehouse.config.source_types import EXPECTED_TYPE, parse_source_type
 from lakehouse.connectors import CONNECTORS
 
@@ -78,6 +79,8 @@ def format_duration(duration: timedelta) -> str:
 
 
 def _checked_pattern(value: str) -> str:
+    if reason := slowness(value):
+        raise ValueError(reason)
     try:
         re.compile(value)
     except re.error as broken:

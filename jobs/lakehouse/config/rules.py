@@ -13,6 +13,8 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from lakehouse.config.fields import Flag, Names, Text
+from lakehouse.config.patterns import slow_pattern
+from lakehouse.config.row_functions import refusal
 
 RuleName = Annotated[
     str,
@@ -106,7 +108,7 @@ def read_columns(condition: str) -> tuple[str, ...]:
     """The columns that a condition reads, sorted.
 
     Raises:
-        ValueError: It is no condition over one row.
+        ValueError: It is no condition over one row, or calls what no condition may.
     """
     # Parsing takes a third of a second to import, and few sources have rules.
     from sqlglot import exp, parse_one  # noqa: PLC0415
@@ -121,4 +123,6 @@ def read_columns(condition: str) -> tuple[str, ...]:
     refused = (exp.Query, exp.AggFunc, exp.Window, exp.Placeholder, exp.Command)
     if found := tree.find(*refused):
         raise ValueError(f"violated: {condition!r}: {expected}, not {found.sql('spark')!r}")
+    if why := refusal(condition) or slow_pattern(tree):
+        raise ValueError(f"violated: {condition!r}: {why}")
     return tuple(sorted({column.parts[0].name for column in tree.find_all(exp.Column)}))
