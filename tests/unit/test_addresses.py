@@ -35,7 +35,8 @@ def test_kafka_connect_is_not_asked_at_an_address_with_a_login(uri: str, tmp_pat
 
 
 def test_addresses_that_can_be_used_stay_as_they_are(tmp_path: Path) -> None:
-    for uri in ("postgresql://lake:a%2Fb@host:5432/db", "https://host/catalog", "sqlite:////a/b"):
+    local = "postgresql://lake:a%2Fb@127.0.0.1:5432/db"
+    for uri in (local, "https://host/catalog", "sqlite:////a/b"):
         assert Settings.from_environment({"LAKEHOUSE_CATALOG_URI": uri}).catalog_uri == uri
     settings = Settings.from_environment({"LAKEHOUSE_HOME": str(tmp_path)})
     assert connect_url(settings, {"LAKEHOUSE_CONNECT": "http://host:8083/"}) == "http://host:8083"

@@ -7,14 +7,13 @@ import os
 import re
 from collections.abc import Mapping
 
+from lakehouse.config.addresses import PLAINTEXT, is_loopback
 from lakehouse.config.settings import Settings
 from lakehouse.config.source import SourceConfig
 from lakehouse.errors import ConfigError
 
 STACK_FILE = "stack.json"
-# Beside librdkafka's properties, ours: messages and passwords may be sent as they are.
-PLAINTEXT = "lakehouse.plaintext"
-_LOOPBACK = re.compile(r"(localhost|127(\.\d+){3}|\[::1\])(:\d+)?", re.IGNORECASE)
+_PORT = re.compile(r":\d+$")
 _ENCRYPTED = ("SSL", "SASL_SSL")
 
 
@@ -59,7 +58,7 @@ def client_properties(properties: Mapping[str, str]) -> dict[str, str]:
     """
     found = {name: text for name, text in properties.items() if name != PLAINTEXT}
     brokers = [each.strip() for each in found["bootstrap.servers"].split(",")]
-    far = [each for each in brokers if not _LOOPBACK.fullmatch(each.rpartition("://")[2])]
+    far = [each for each in brokers if not is_loopback(_PORT.sub("", each.rpartition("://")[2]))]
     protocol = found.get("security.protocol", "plaintext").upper()
     if far and protocol not in _ENCRYPTED and properties.get(PLAINTEXT) != "true":
         raise ConfigError(

@@ -10,7 +10,7 @@ from infra.home import StackHome
 from infra.sources import Database, Engine
 from infra.state import read_state
 from lakehouse.config import Settings, SourceConfig
-from lakehouse.config.settings import read_address, refuse_login
+from lakehouse.config.addresses import read_address, refuse_login
 from lakehouse.errors import ConfigError
 
 CONNECT, DATABASE = "LAKEHOUSE_CONNECT", "LAKEHOUSE_DATABASE"

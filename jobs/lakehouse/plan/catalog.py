@@ -8,9 +8,10 @@ catalog properties that name the same tables (Iceberg's documentation, "JDBC cat
 from __future__ import annotations
 
 from collections.abc import Mapping
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, urlencode, urlsplit
 
 from lakehouse.config import Settings
+from lakehouse.config.catalog import POSTGRESQL_OPTIONS, catalog_options
 
 CATALOG = "lakehouse"
 _SPARK = f"spark.sql.catalog.{CATALOG}"
@@ -31,7 +32,7 @@ def spark_catalog_properties(settings: Settings) -> dict[str, str]:
         f"{_SPARK}.cache-enabled": "false",
     }
     if kind == "rest":
-        return properties | {f"{_SPARK}.uri": settings.catalog_uri}
+        return properties | {f"{_SPARK}.uri": _own_options(settings.catalog_uri)}
     return properties | {
         f"{_SPARK}.{name}": value for name, value in _jdbc(settings.catalog_uri).items()
     }
@@ -41,14 +42,14 @@ def pyiceberg_properties(settings: Settings) -> dict[str, str]:
     """The properties of PyIceberg's catalog of the same name."""
     uri = settings.catalog_uri
     if urlsplit(uri).scheme.startswith("http"):
-        return {"type": "rest", "uri": uri, "warehouse": settings.warehouse}
+        return {"type": "rest", "uri": _own_options(uri), "warehouse": settings.warehouse}
     if uri.startswith("postgresql://"):
         uri = uri.replace("postgresql://", "postgresql+psycopg2://", 1)
     if uri.startswith(_SQLITE_PREFIX):
         uri = f"{uri}?timeout={BUSY_TIMEOUT_S}"
     return {
         "type": "sql",
-        "uri": uri,
+        "uri": _own_options(uri),
         "warehouse": settings.warehouse,
         "init_catalog_tables": "true",
     }
@@ -61,9 +62,24 @@ def _jdbc(uri: str) -> Mapping[str, str]:
     else:
         parts = urlsplit(uri)
         port = f":{parts.port}" if parts.port else ""
-        address = {"uri": f"jdbc:postgresql://{parts.hostname}{port}{parts.path}"}
+        host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
+        options = {POSTGRESQL_OPTIONS[n]: text for n, text in catalog_options(parts).items()}
+        query = f"?{_encoded(options)}" if options else ""
+        address = {"uri": f"jdbc:postgresql://{host}{port}{parts.path}{query}"}
         if parts.username:
             address["jdbc.user"] = unquote(parts.username)
         if parts.password:
             address["jdbc.password"] = unquote(parts.password)
     return {**address, "jdbc.schema-version": "V1", "init-catalog-tables": "true"}
+
+
+def _own_options(uri: str) -> str:
+    """An address with the options that are a client's own."""
+    parts = urlsplit(uri)
+    if uri.startswith("sqlite") or not parts.query:
+        return uri
+    return parts._replace(query=_encoded(catalog_options(parts))).geturl()
+
+
+def _encoded(options: Mapping[str, str]) -> str:
+    return urlencode(options, safe="/", quote_via=quote)
