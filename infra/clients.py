@@ -21,8 +21,11 @@ from pymysql.constants import CLIENT
 
 from infra.errors import NotReady
 from infra.sources import Database, Engine
+from infra.tls import DISABLE, Tls
 
 _CONNECT_TIMEOUT_S = 5
+# What MySQL's client does where nothing is said.
+_UNENCRYPTED = Tls(DISABLE)
 
 
 class Cursor(Protocol):
@@ -106,6 +109,7 @@ def _open_postgresql(database: Database, *, autocommit: bool) -> Connection:
         dbname=database.database,
         autocommit=autocommit,
         connect_timeout=_CONNECT_TIMEOUT_S,
+        **(database.tls.libpq() if database.tls else {}),
     )
 
 
@@ -120,7 +124,7 @@ def _open_mysql(database: Database, *, autocommit: bool) -> Connection:
         charset="utf8mb4",
         autocommit=autocommit,
         client_flag=CLIENT.MULTI_STATEMENTS,
-        ssl_disabled=True,
+        **(database.tls or _UNENCRYPTED).pymysql(),
     )
 
 

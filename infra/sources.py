@@ -11,6 +11,7 @@ from enum import StrEnum
 from importlib.resources import files
 
 from infra.ports import LOOPBACK
+from infra.tls import Tls
 
 OWNER = "lakehouse"
 DEBEZIUM = "debezium"
@@ -57,7 +58,11 @@ SAMPLE_SOURCES = {
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """How to log in to one database of the stack."""
+    """How to log in to one database.
+
+    Attributes:
+        tls: How its server is verified; None: whatever the client does at this machine.
+    """
 
     engine: Engine
     port: int
@@ -65,6 +70,7 @@ class Database:
     password: str
     database: str
     host: str = LOOPBACK
+    tls: Tls | None = None
 
     def __repr__(self) -> str:
         """Everything but the password, since reprs end up in logs."""

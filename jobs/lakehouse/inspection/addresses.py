@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 
 from infra.home import StackHome
 from infra.sources import Database, Engine
@@ -12,6 +13,7 @@ from infra.state import read_state
 from lakehouse.config import Settings, SourceConfig
 from lakehouse.config.addresses import read_address, refuse_login
 from lakehouse.errors import ConfigError
+from lakehouse.inspection.database_tls import tls_of
 
 CONNECT, DATABASE = "LAKEHOUSE_CONNECT", "LAKEHOUSE_DATABASE"
 SIGNALS = "LAKEHOUSE_SIGNALS"
@@ -37,7 +39,8 @@ def database_of(
     """The login that reads the source's database; None where nobody says it.
 
     Raises:
-        ConfigError: The variable is no such JSON object. Its values are not shown.
+        ConfigError: The variable is no such JSON object, whose values are not shown, or names a
+            server of another machine without TLS.
     """
     given = os.environ if environment is None else environment
     if source.connector not in tuple(Engine):
@@ -69,7 +72,7 @@ def _parsed(text: str, variable: str, connector: str) -> Database:
     try:
         found = json.loads(text)
         host, port, user, password, database = (found[name] for name in _MEMBERS)
-        return Database(
+        login = Database(
             Engine(connector), int(port), str(user), str(password), str(database), str(host)
         )
     except (ValueError, TypeError, KeyError) as broken:
@@ -77,3 +80,4 @@ def _parsed(text: str, variable: str, connector: str) -> Database:
             f"{variable}: {type(broken).__name__}: expected a JSON object with the members "
             f"{', '.join(_MEMBERS)}"
         ) from None
+    return replace(login, tls=tls_of(found, variable))
