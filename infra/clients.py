@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import psycopg
 import pymysql
@@ -101,6 +101,8 @@ def _open(database: Database, *, autocommit: bool) -> Connection:
 
 
 def _open_postgresql(database: Database, *, autocommit: bool) -> Connection:
+    tls = database.tls.libpq() if database.tls else {}
+    options: dict[str, Any] = {"connect_timeout": _CONNECT_TIMEOUT_S, **tls}
     return psycopg.connect(
         host=database.host,
         port=database.port,
@@ -108,13 +110,13 @@ def _open_postgresql(database: Database, *, autocommit: bool) -> Connection:
         password=database.password,
         dbname=database.database,
         autocommit=autocommit,
-        connect_timeout=_CONNECT_TIMEOUT_S,
-        **(database.tls.libpq() if database.tls else {}),
+        **options,
     )
 
 
 def _open_mysql(database: Database, *, autocommit: bool) -> Connection:
-    return pymysql.connect(  # type: ignore[return-value]  # its stubs name their arguments
+    tls: dict[str, Any] = (database.tls or _UNENCRYPTED).pymysql()
+    return pymysql.connect(
         host=database.host,
         port=database.port,
         user=database.user,
@@ -124,7 +126,7 @@ def _open_mysql(database: Database, *, autocommit: bool) -> Connection:
         charset="utf8mb4",
         autocommit=autocommit,
         client_flag=CLIENT.MULTI_STATEMENTS,
-        **(database.tls or _UNENCRYPTED).pymysql(),
+        **tls,
     )
 
 

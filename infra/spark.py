@@ -30,7 +30,10 @@ _DEFAULTS = {
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "WARN",
     "spark.scheduler.mode": "FAIR",
-    "spark.redaction.regex": "(?i)secret|password|token|jdbc.user|credential",
+    # Spark's own, and what Kafka and catalogs call otherwise.
+    "spark.redaction.regex": (
+        "(?i)secret|password|token|access[.]?key|jdbc.user|credential|jaas|keystore[.]key"
+    ),
 }
 
 

@@ -6,7 +6,9 @@ Passwords hold quotes and backslashes, since the two clients of a landing are to
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 
 import pytest
 
@@ -16,10 +18,13 @@ from lakehouse.inspection.topics import read_source_topics
 from lakehouse.plan.signals.record import Signal
 from lakehouse.signalling.sending import send_by_topic
 from lakehouse.signalling.topics import read_all
+from lakehouse.spark.kafka_properties import java_properties
 from lakehouse.spark.lag import measure_lag
+from tests.support.arguments import watched_arguments
 from tests.support.canaries import Search
 from tests.support.commands import ended_command
-from tests.support.secured import Authority, Secured, secured_broker
+from tests.support.event_logs import told_everything
+from tests.support.secured import ODD, Authority, Secured, secured_broker
 from tests.support.topics import Topics, consumed
 
 READER, SIGNALS, NOBODY, BLIND = "reader", "signals", "nobody", "blind"
@@ -48,6 +53,18 @@ def topics(spark, settings, secured: Secured) -> Topics:
 @pytest.fixture
 def as_login(monkeypatch: pytest.MonkeyPatch) -> Callable[[Mapping[str, str]], None]:
     return lambda properties: monkeypatch.setenv("LAKEHOUSE_KAFKA", json.dumps(properties))
+
+
+def commands_home(topics: Topics, settings: Settings, folder: Path) -> Settings:
+    """Where commands find the topics as the source `secured`."""
+    toml = f'connector = "postgresql"\ntopic_prefix = "{topics.prefix}"\n'
+    (folder / "secured.toml").write_text(toml, encoding="utf-8")
+    return settings.model_copy(update={"home": folder / "home", "sources": folder})
+
+
+def told_password(secured: Secured, user: str) -> str:
+    """The part of a password that JAAS, too, spells as it is."""
+    return secured.passwords[user].removeprefix(ODD)
 
 
 def in_connection(properties: Mapping[str, str]) -> str:
@@ -162,13 +179,48 @@ def test_a_wrong_login_and_an_untrusted_certificate_end_in_words(
     assert topics.bronze.head() is None
 
 
+def test_spark_that_tells_all_it_does_tells_no_password_and_no_key(
+    topics: Topics, secured: Secured, settings: Settings, tmp_path, monkeypatch
+):
+    # The broker asks for no certificate of a client, but Spark's reader is given one.
+    own = tmp_path / "own.pem"
+    own.write_text(Authority.new().signed(), encoding="ascii")
+    files = {"ssl_certificate_location": str(own), "ssl_key_location": str(own)}
+    home = commands_home(topics, settings, tmp_path)
+    monkeypatch.delenv("SPARK_CONF_DIR", raising=False)
+    monkeypatch.setenv("SPARK_CONF_DIR", told_everything(home.home)["SPARK_CONF_DIR"])
+    kafka = json.dumps(secured.properties(READER, **files))
+    with watched_arguments() as arguments:
+        ended = ended_command(home, "land", "--source", "secured", LAKEHOUSE_KAFKA=kafka)
+    assert ended.returncode == 0, ended.stderr[-2000:]
+    secrets = {"password": told_password(secured, READER), "key": own.read_text().splitlines()[2]}
+    # What is told: the properties of Spark's reader in its log, the plan in the event log.
+    search = Search({**secrets, "properties": "sasl.jaas.config", "plan": topics.topic})
+    search.look("output", (ended.stdout + ended.stderr).encode())
+    search.look("arguments", b"\n".join(arguments))
+    search.look_below(home.home)
+    assert search.found["properties"] == {"output"}
+    assert any(place.startswith("events/") for place in search.found["plan"])
+    assert search.found.keys() == {"properties", "plan"}
+
+
+def test_spark_hides_each_option_that_holds_a_secret(spark, secured: Secured, tmp_path):
+    own = tmp_path / "own.pem"
+    own.write_text(Authority.new().signed(), encoding="ascii")
+    files = {"ssl_certificate_location": str(own), "ssl_key_password": "a key's"}
+    options = java_properties(secured.properties(READER, **files))
+    secret = {"sasl.jaas.config", "ssl.key.password", "ssl.keystore.key"}
+    assert secret < options.keys()
+    hidden = re.compile(spark.conf.get("spark.redaction.regex"))
+    stores = {"fs.s3a.access.key", "spark.sql.catalog.lakehouse.jdbc.user"}
+    assert {name for name in options.keys() | stores if hidden.search(name)} == secret | stores
+
+
 @pytest.mark.further
 def test_a_command_with_a_wrong_password_repeats_it_nowhere(
     topics: Topics, secured: Secured, settings: Settings, tmp_path
 ):
-    toml = f'connector = "postgresql"\ntopic_prefix = "{topics.prefix}"\n'
-    (tmp_path / "secured.toml").write_text(toml, encoding="utf-8")
-    home = settings.model_copy(update={"home": tmp_path / "home", "sources": tmp_path})
+    home = commands_home(topics, settings, tmp_path)
     wrong = "wr0ng" + secured.passwords[READER]
     properties = secured.properties(READER, sasl_password=wrong, socket_timeout_ms="2000")
     kafka = {"LAKEHOUSE_KAFKA": json.dumps(properties)}
@@ -176,7 +228,7 @@ def test_a_command_with_a_wrong_password_repeats_it_nowhere(
     assert ended.returncode == KafkaUnreachable.exit_code, ended.stderr
     assert "the login 'reader' was refused" in ended.stdout
     assert "\tat " not in ended.stderr
-    search = Search({"password": secured.passwords[READER]})
+    search = Search({"password": told_password(secured, READER)})
     search.look("output", (ended.stdout + ended.stderr).encode())
     search.look_below(home.home)
     assert search.found == {}
