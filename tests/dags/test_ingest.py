@@ -315,6 +315,13 @@ def test_who_is_told_stands_in_the_toml_file(task_dag, project_dags):
     assert quiet["deadlines"] == []
 
 
+def test_who_is_told_is_no_business_of_jobs(reading):
+    tasks = [task for dag in reading["parsed"][1]["dags"].values() for task in dag["tasks"]]
+    handed = [json.dumps([task["arguments"], task["templated"]]) for task in tasks]
+    assert any("pay.roll" in text for text in handed)
+    assert not any("data@example.org" in text for text in handed)
+
+
 def test_reading_the_dag_files_imports_nothing_heavy(reading):
     assert reading["heavy"] == []
 

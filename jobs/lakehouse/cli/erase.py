@@ -84,6 +84,6 @@ def _from_input() -> list[str]:
 
 def _submit(source: SourceConfig, settings: Settings, asked: Erasure) -> int:
     run_id = new_run_id(ERASURE_RUN)
-    arguments = ["--config", source.model_dump_json(), "--run-id", run_id]
+    arguments = ["--config", source.for_jobs(), "--run-id", run_id]
     handed = {ERASURE: asked.to_json()}
     return in_foreground(erasure_application(), arguments, settings, handed)

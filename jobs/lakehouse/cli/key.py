@@ -61,7 +61,7 @@ def _follow(
     by: Person = None,
 ) -> None:
     settings, source = _loaded(context)
-    options = ["--config", source.model_dump_json(), "--drained", drained]
+    options = ["--config", source.for_jobs(), "--drained", drained]
     options += ["--by", by or getpass.getuser()]
     raise typer.Exit(in_foreground(rekeying_application(), options, settings))
 

@@ -66,5 +66,5 @@ def _archive(
             origin = "kafka"
         except ConfigError:
             origin = "bronze"
-    arguments = ["--config", config.model_dump_json(), "--from", origin, str(folder.absolute())]
+    arguments = ["--config", config.for_jobs(), "--from", origin, str(folder.absolute())]
     raise typer.Exit(in_foreground(JOBS_FOLDER / "archive.py", arguments, settings))

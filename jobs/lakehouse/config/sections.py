@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import Annotated, Literal, Self
@@ -24,6 +23,7 @@ from lakehouse.config.fields import (
     TopicName,
 )
 from lakehouse.config.rules import OwnRule
+from lakehouse.config.written_secrets import refuse_secrets
 from lakehouse.names import RESERVED_ENDINGS
 
 _KINDS = f"a list of some of {', '.join(CHANGE_KINDS)}"
@@ -45,10 +45,6 @@ Patterns = Annotated[
         description="a list of regular expressions (ticdc has no default for its topics)",
     ),
 ]
-
-
-# Arguments of this kind belong into an Airflow connection.
-_SECRET = re.compile(r"pass(word|wd|phrase)|secret|token|api_?key|private_?key", re.IGNORECASE)
 
 
 class Section(BaseModel):
@@ -179,12 +175,8 @@ class AlertsConfig(Section):
     def _check(self) -> Self:
         if self.notifier is None and (self.arguments or self.freshness):
             raise ValueError("notifier: missing: expected the class of a notifier beside the rest")
-        for name in self.arguments:
-            if _SECRET.search(name):
-                raise ValueError(
-                    f"arguments.{name}: expected no secret in a TOML file: name an Airflow "
-                    "connection instead"
-                )
+        for name, value in self.arguments.items():
+            refuse_secrets(f"arguments.{name}", value)
         return self
 
 

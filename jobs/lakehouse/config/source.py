@@ -98,6 +98,10 @@ class SourceConfig(Section):
             )
         return self
 
+    def for_jobs(self) -> str:
+        """All that a job is told, as JSON in its arguments: who is told of failures is not."""
+        return self.model_dump_json(exclude={"alerts"})
+
     def table_options(self, identity: TableIdentity) -> TableConfig:
         """What the file says about a table; the defaults when it says nothing."""
         parts = identity.parts(self.connector)

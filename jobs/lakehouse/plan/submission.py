@@ -77,7 +77,7 @@ def rekeying_application() -> Path:
 def arguments(source: SourceConfig, run: Run) -> list[str]:
     """The application's arguments."""
     given = {
-        "--config": source.model_dump_json(),
+        "--config": source.for_jobs(),
         "--run-id": run.run_id,
         "--run-started": run.started,
         "--until": run.until,

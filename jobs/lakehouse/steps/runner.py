@@ -132,4 +132,4 @@ def code_hash() -> str:
 
 def config_hash(context: StepContext) -> str:
     """Names the configuration that the run had."""
-    return hashlib.sha256(context.source.model_dump_json().encode()).hexdigest()[:16]
+    return hashlib.sha256(context.source.for_jobs().encode()).hexdigest()[:16]
