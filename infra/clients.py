@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -64,16 +64,15 @@ def connection(database: Database, *, autocommit: bool = False) -> Iterator[Conn
     Raises:
         NotReady: the server refused it.
     """
-    opened = _open(database, autocommit=autocommit)
-    try:
+    with closing(_open(database, autocommit=autocommit)) as opened:
         yield opened
-    finally:
-        opened.close()
 
 
 def run_sql(database: Database, *scripts: str) -> None:
     """Run scripts one after the other, each committed; one may hold several statements."""
-    with connection(database, autocommit=True) as opened:
+    # Nobody else needs several: a value that breaks out of its statement then starts no other.
+    flags = CLIENT.MULTI_STATEMENTS
+    with closing(_open(database, autocommit=True, mysql_flags=flags)) as opened:
         for script in scripts:
             cursor = opened.cursor()
             cursor.execute(script)
@@ -91,11 +90,11 @@ def query(
         return [tuple(row) for row in cursor.fetchall()]
 
 
-def _open(database: Database, *, autocommit: bool) -> Connection:
+def _open(database: Database, *, autocommit: bool, mysql_flags: int = 0) -> Connection:
     try:
         if database.engine is Engine.POSTGRESQL:
             return _open_postgresql(database, autocommit=autocommit)
-        return _open_mysql(database, autocommit=autocommit)
+        return _open_mysql(database, autocommit=autocommit, flags=mysql_flags)
     except (psycopg.OperationalError, pymysql.MySQLError) as refused:
         raise NotReady(f"{database!r}: {refused}") from refused
 
@@ -114,7 +113,7 @@ def _open_postgresql(database: Database, *, autocommit: bool) -> Connection:
     )
 
 
-def _open_mysql(database: Database, *, autocommit: bool) -> Connection:
+def _open_mysql(database: Database, *, autocommit: bool, flags: int) -> Connection:
     tls: dict[str, Any] = (database.tls or _UNENCRYPTED).pymysql()
     return pymysql.connect(
         host=database.host,
@@ -125,7 +124,7 @@ def _open_mysql(database: Database, *, autocommit: bool) -> Connection:
         connect_timeout=_CONNECT_TIMEOUT_S,
         charset="utf8mb4",
         autocommit=autocommit,
-        client_flag=CLIENT.MULTI_STATEMENTS,
+        client_flag=flags,
         **tls,
     )
 

@@ -65,3 +65,30 @@ def test_certificates_are_handed_over(tmp_path):
         "ssl.key.password": "secret",
         "ssl.endpoint.identification.algorithm": "",
     }
+
+
+def test_certificates_that_stand_in_the_properties_are_handed_over():
+    written = {"ssl.ca.pem": "AUTHORITY", "ssl.certificate.pem": "MINE", "ssl.key.pem": "KEY"}
+    assert java_properties({"bootstrap.servers": "a:1", "security.protocol": "SSL", **written}) == {
+        "bootstrap.servers": "a:1",
+        "security.protocol": "SSL",
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.certificates": "AUTHORITY",
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.certificate.chain": "MINE",
+        "ssl.keystore.key": "KEY",
+    }
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"ssl.crl.location": "/crl.pem"}, r"ssl\.crl\.location: Spark's client in Java cannot"),
+        ({"ssl.keystore.location": "/me.p12"}, r"ssl\.keystore\.location: .* expected certif"),
+        ({"ssl.key.pem": "KEY"}, r"ssl\.key: expected its certificate beside it"),
+    ],
+)
+def test_what_would_be_dropped_without_a_word_is_refused(given, message):
+    with pytest.raises(ConfigError, match=message) as refused:
+        java_properties({"bootstrap.servers": "a:1", "security.protocol": "SSL", **given})
+    assert "KEY" not in str(refused.value)

@@ -78,3 +78,12 @@ def test_no_login_is_a_superuser(stack: Stack) -> None:
     assert {role for (role,) in roles}.isdisjoint(
         {DEBEZIUM, "lakehouse_reader", "lakehouse_signals"}
     )
+
+
+@pytest.mark.parametrize("name", ["shop", "warehouse"])
+def test_only_a_script_holds_several_statements(stack: Stack, name: str) -> None:
+    login = stack.database(name)
+    with pytest.raises(pymysql.err.ProgrammingError, match="syntax"):
+        query(login, "SELECT 1; SELECT 2")
+    assert query(login, "SELECT 1") == [(1,)]
+    run_sql(login, "SELECT 1; SELECT 2")
