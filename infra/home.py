@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from infra.errors import StackError
+from lakehouse.config.home import make_private
 
 # Who logs in to the servers. `owner` owns a sample database, `debezium` only reads
 # changes, `reader` only rows; `signals` writes signals and reads nothing.
@@ -90,6 +91,7 @@ class StackHome:
 
     def prepare(self) -> None:
         """Make what every server needs: folders, the stack's id, passwords."""
+        make_private(self.root)
         for folder in (self.logs, self.conf, self.root / "stack" / "data"):
             folder.mkdir(parents=True, exist_ok=True)
         self.secrets.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -121,6 +123,7 @@ class StackHome:
         Raises:
             StackError: another command is starting or stopping this stack.
         """
+        make_private(self.root)
         file = self.root / "stack" / "lock"
         file.parent.mkdir(parents=True, exist_ok=True)
         with file.open("w", encoding="utf-8") as handle:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from infra.setup.classes import archive_file, class_path
 from infra.setup.layout import java_home
+from lakehouse.config.home import make_private
 
 # A run is short: a second compiler's work pays back on two cores after some five minutes.
 _ONE_COMPILER = "-XX:TieredStopAtLevel=1"
@@ -57,6 +58,7 @@ def spark_environment(home: Path, *, long_lived: bool = False) -> dict[str, str]
 
 
 def _write_defaults(home: Path, *, long_lived: bool) -> Path:
+    make_private(home.absolute())
     folder = home.absolute() / "spark"
     folder.mkdir(parents=True, exist_ok=True)
     jar_files = class_path(Path(sysconfig.get_path("purelib")))

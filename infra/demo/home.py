@@ -9,6 +9,7 @@ from pathlib import Path
 
 from infra.stack import Report, down
 from lakehouse.config import Settings, load_source
+from lakehouse.config.home import make_private
 
 SOURCES = ("inventory", "shop")
 
@@ -37,7 +38,7 @@ def write_sources(demo: Settings, originals: Path, *, by_the_clock: bool) -> Non
         by_the_clock: Keep the schedule. Otherwise no run starts before next year, so that the
             demonstration alone says when: a run is compared with the database while that rests.
     """
-    demo.sources.mkdir(parents=True, exist_ok=True)
+    make_private(demo.sources)
     for name in SOURCES:
         text = (originals / f"{name}.toml").read_text(encoding="utf-8")
         if not by_the_clock:

@@ -5,10 +5,12 @@ In: a topic archive. Out: published silver, and the same topics written from bro
 
 from __future__ import annotations
 
+import stat
 from pathlib import Path
 
 import pytest
 
+from infra.spark import spark_environment
 from lakehouse.config import Settings
 from lakehouse.spark.ledger import Ledger
 from tests.support.archives import read_archive
@@ -29,6 +31,18 @@ def history() -> Postgres:
     return connector
 
 
+def is_private(folder: Path) -> bool:
+    return stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+def test_a_home_that_spark_s_settings_are_the_first_of_is_its_owners_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.delenv("SPARK_CONF_DIR", raising=False)
+    spark_environment(tmp_path / "home")
+    assert is_private(tmp_path / "home")
+
+
 @pytest.mark.timeout(600)
 def test_the_commands_work_with_no_server(tmp_path: Path):
     sources = tmp_path / "sources"
@@ -43,6 +57,7 @@ def test_the_commands_work_with_no_server(tmp_path: Path):
     steps = [("land", *archive), ("check",), ("apply",), ("validate",), ("publish",)]
     for command, *arguments in steps if EVERY_CASE else [("run", *archive)]:
         lakehouse(settings, command, "--source", NAME, *arguments)
+    assert is_private(settings.home)
     catalog = Ledger(settings).catalog
     rows = catalog.load_table(f"silver_{NAME}.public__orders").scan().to_arrow().to_pylist()
     assert [(row["id"], row["name"]) for row in rows] == [(2, "c")]

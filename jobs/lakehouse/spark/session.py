@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from pyspark.sql import SparkSession
 
 from lakehouse.config import Settings
+from lakehouse.config.home import make_private
 from lakehouse.plan.catalog import spark_catalog_properties
 
 FEW_ROWS = 200_000
@@ -110,10 +111,9 @@ def session_properties(settings: Settings) -> dict[str, str]:
 
 
 def _make_local_folders(settings: Settings) -> None:
-    """SQLite and a file warehouse need their folders to exist."""
+    """SQLite and a file warehouse need their folders to exist; reports follow in the home."""
+    make_private(settings.home)
     if settings.catalog_uri.startswith("sqlite:///"):
-        Path(settings.catalog_uri.removeprefix("sqlite:///")).parent.mkdir(
-            parents=True, exist_ok=True
-        )
+        make_private(Path(settings.catalog_uri.removeprefix("sqlite:///")).parent)
     if urlsplit(settings.warehouse).scheme == "file":
-        Path(urlsplit(settings.warehouse).path).mkdir(parents=True, exist_ok=True)
+        make_private(Path(urlsplit(settings.warehouse).path))
