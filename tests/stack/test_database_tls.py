@@ -9,6 +9,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
+from py4j.protocol import Py4JJavaError
+from sqlalchemy import NullPool, create_engine, text
+from sqlalchemy.exc import OperationalError
 
 from infra.clients import query
 from infra.errors import NotReady
@@ -21,10 +24,13 @@ from infra.servers.server import Server, start_server
 from infra.sources import ADMIN, Database, Engine
 from infra.stopping import end_server
 from infra.tls import Tls
+from lakehouse.config import Settings
+from lakehouse.plan.catalog import pyiceberg_properties, spark_catalog_properties
 from tests.support.secured import Authority
 
 # The two authorities have one name: libpq then speaks of the signature.
-UNTRUSTED = "certificate verify failed|signature failure"
+UNTRUSTED = "certificate verify failed|signature failure|PKIX path validation failed"
+SPEAKS_TLS = "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()"
 
 
 @dataclass(frozen=True)
@@ -39,10 +45,17 @@ class Speaking:
         """Log in, and ask the server whether it speaks TLS with this client."""
         login = replace(self.login, tls=tls)
         if login.engine is Engine.POSTGRESQL:
-            [(told,)] = query(login, "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()")
+            [(told,)] = query(login, SPEAKS_TLS)
             return bool(told)
         [(_, cipher)] = query(login, "SHOW SESSION STATUS LIKE 'Ssl_cipher'")
         return bool(cipher)
+
+    def catalog(self, authority: Path) -> Settings:
+        """Settings whose catalog is this server, and who is trusted to have signed it."""
+        at = f"{self.login.user}:{self.login.password}@{self.login.host}:{self.login.port}"
+        tls = f"sslmode=verify-full&sslrootcert={authority}"
+        uri = f"postgresql://{at}/{self.login.database}?{tls}"
+        return Settings.from_environment({"LAKEHOUSE_CATALOG_URI": uri})
 
 
 def postgresql(home: StackHome, port: int, key: Path) -> Server:
@@ -95,3 +108,29 @@ def test_a_server_is_trusted_by_its_authority_and_its_host(
         assert named.encrypted(Tls("verify-ca", str(there.signer)))
         with pytest.raises(NotReady, match="localhost"):
             named.encrypted(Tls("verify-full", str(there.signer)))
+
+
+def test_both_clients_of_the_catalog_trust_whom_its_address_names(spark, tmp_path: Path) -> None:
+    with speaking(tmp_path / "home", Engine.POSTGRESQL, postgresql) as there:
+        for opened in (by_spark, by_pyiceberg):
+            assert opened(spark, there.catalog(there.signer))
+            with pytest.raises((Py4JJavaError, OperationalError), match=UNTRUSTED):
+                opened(spark, there.catalog(there.stranger))
+
+
+def by_spark(spark, settings: Settings) -> bool:
+    """Whether the driver of Spark's catalog speaks TLS."""
+    told = spark_catalog_properties(settings)
+    login = {
+        "url": told["spark.sql.catalog.lakehouse.uri"],
+        "user": told["spark.sql.catalog.lakehouse.jdbc.user"],
+        "password": told["spark.sql.catalog.lakehouse.jdbc.password"],
+    }
+    return bool(spark.read.format("jdbc").options(query=SPEAKS_TLS, **login).load().head()[0])
+
+
+def by_pyiceberg(_, settings: Settings) -> bool:
+    """Whether the client of PyIceberg's catalog speaks TLS."""
+    engine = create_engine(pyiceberg_properties(settings)["uri"], poolclass=NullPool)
+    with engine.connect() as connection:
+        return bool(connection.execute(text(SPEAKS_TLS)).scalar())
