@@ -7,8 +7,10 @@ driver is compiled by Janino, which Spark has: no JDK is needed.
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -75,22 +77,39 @@ def _compiled(jvm: Any, name: str) -> Any:
     return compiler
 
 
+@dataclass
+class Commits:
+    """The commits of PyIceberg's catalog that this thread asks for.
+
+    Attributes:
+        made: How many it asked for.
+    """
+
+    made: int = 0
+
+
 @contextmanager
-def losing_commits(catalog: SqlCatalog, nth: int) -> Iterator[None]:
-    """Lose the answer to commit N of PyIceberg's catalog, from 1: the connection seems to break."""
-    dialect = catalog.engine.dialect
-    real, left = dialect.do_commit, nth
+def losing_commits(catalog: SqlCatalog, *lost: int, before: bool = False) -> Iterator[Commits]:
+    """Lose the answers to these commits of PyIceberg's catalog, numbered from 1.
+
+    The connection seems to break behind them; with `before` it breaks before, and they are not
+    made. Only this thread's commits count: the heartbeats of a lease are another's, at any time.
+    """
+    dialect, mine, commits = catalog.engine.dialect, threading.get_ident(), Commits()
+    real = dialect.do_commit
 
     def do_commit(connection: Any) -> None:
-        nonlocal left
+        commits.made += threading.get_ident() == mine
+        is_lost = threading.get_ident() == mine and commits.made in lost
+        if is_lost and before:
+            raise _broken(catalog.engine)
         real(connection)
-        left -= 1
-        if not left:
+        if is_lost:
             raise _broken(catalog.engine)
 
     dialect.do_commit = do_commit  # type: ignore[method-assign]
     try:
-        yield
+        yield commits
     finally:
         dialect.do_commit = real  # type: ignore[method-assign]
 
