@@ -20,6 +20,10 @@ ORDERS = Table("orders", [column("id", "int32", optional=False), column("name", 
 
 
 OLD, NEW = [[1, "a"], [2, "b"]], [[1, "a"], [2, "c"]]
+# Two rows of the snapshot and one update, which has a transaction's begin and end.
+ROWS_OF_ONE, ENDS = f"{NAME}.public.orders", f"{NAME}.transaction"
+FIRST = [[ROWS_OF_ONE, 0], [ROWS_OF_ONE, 1]]
+ALL = [*FIRST, [ROWS_OF_ONE, 2], [ENDS, 0], [ENDS, 1]]
 TOLD = f"Source {NAME!r}: the disk is full: expected room for data files"
 
 
@@ -49,25 +53,31 @@ def on_a_small_disk(folder: Path, *work: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("failpoint", "steps"),
+    ("failpoint", "steps", "landed"),
     [
         # How far a run gets whose disk was full before depends on what a commit leaves.
-        pytest.param("", "land check", marks=pytest.mark.further),
-        ("apply.before_write:1", "apply"),
-        pytest.param("apply.before_commit:1", "apply", marks=pytest.mark.further),
+        pytest.param("", "land check", (FIRST, ALL), marks=pytest.mark.further),
+        pytest.param("land.before_write:1", "land", (FIRST,), marks=pytest.mark.further),
+        # The messages lie on a branch.
+        pytest.param("land.before_commit:2", "land", (FIRST,), marks=pytest.mark.further),
+        # They are landed, and the step's row is about to say so.
+        pytest.param("land.after_files:1", "land", (ALL,), marks=pytest.mark.further),
+        ("apply.before_write:1", "apply", (ALL,)),
+        pytest.param("apply.before_commit:1", "apply", (ALL,), marks=pytest.mark.further),
     ],
 )
 def test_a_disk_that_fills_fails_the_run_and_loses_nothing(
-    tmp_path: Path, failpoint: str, steps: str
+    tmp_path: Path, failpoint: str, steps: str, landed: tuple[list[list[Any]], ...]
 ) -> None:
     found = on_a_small_disk(tmp_path, "run", failpoint)
 
     step, _, told = found["full"].partition(": ")
     assert step in steps.split()
     assert told.startswith(TOLD)
+    assert found["while_full"].pop("landed") in landed
     assert found["while_full"] == {"rows": OLD, "cuts": ["00000001"]}
     assert found["again"] == ""
-    assert found["after"]["rows"] == NEW
+    assert (found["after"]["rows"], found["after"]["landed"]) == (NEW, ALL)
 
 
 @pytest.mark.further

@@ -83,10 +83,16 @@ def run(context: StepContext, work: str = "run") -> str:
 
 
 def read(ledger: Ledger) -> dict[str, object]:
-    """The rows of silver and the published cuts, read without Spark."""
+    """The rows of silver, the published cuts and what has landed, read without Spark."""
     rows = ledger.catalog.load_table(f"silver_{NAME}.public__orders").scan().to_arrow().to_pylist()
     cuts = [cut.cut_id for cut in ledger.cuts(NAME) if cut.state == "published"]
-    return {"rows": sorted((row["id"], row["name"]) for row in rows), "cuts": cuts}
+    bronze = ledger.catalog.load_table(f"bronze.{NAME}").scan().to_arrow().to_pylist()
+    landed = sorted((message["topic"], message["offset"]) for message in bronze)
+    return {
+        "rows": sorted((row["id"], row["name"]) for row in rows),
+        "cuts": cuts,
+        "landed": landed,
+    }
 
 
 def main(home: str, first: str, second: str, work: str = "run", failpoint: str = "") -> None:
