@@ -18,29 +18,20 @@ from lakehouse.plan.records import STEPS
 from lakehouse.steps.context import StepOutcome
 from lakehouse.steps.runner import execute
 from tests.support.campaign import Campaign
-from tests.support.damage import cut_off, damaged, data_file, flip, found, is_mended, local, mend
+from tests.support.damage import (
+    cut_off,
+    damaged,
+    deletion_vector,
+    flip,
+    found,
+    is_mended,
+    list_of_files,
+    mend,
+    newest_rows,
+    oldest_rows,
+)
 
 Find = Callable[[Campaign, str], Path]
-
-
-def oldest_rows(campaign: Campaign, table: str) -> Path:
-    return data_file(campaign, table, 0)
-
-
-def newest_rows(campaign: Campaign, table: str) -> Path:
-    return data_file(campaign, table, -1)
-
-
-def deletion_vector(campaign: Campaign, table: str) -> Path:
-    scan = campaign.runs.ledger.catalog.load_table(table).scan()
-    return next(local(d.file_path) for task in scan.plan_files() for d in task.delete_files)
-
-
-def list_of_files(campaign: Campaign, table: str) -> Path:
-    opened = campaign.runs.ledger.catalog.load_table(table)
-    snapshot = opened.current_snapshot()
-    assert snapshot is not None
-    return local(snapshot.manifests(opened.io)[0].manifest_path)
 
 
 def ran(campaign: Campaign) -> dict[str, StepOutcome]:

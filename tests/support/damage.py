@@ -30,6 +30,11 @@ def flip(file: Path) -> None:
     file.write_bytes(file.read_bytes()[:4] + b"\xff" * 40 + file.read_bytes()[44:])
 
 
+def empty(file: Path) -> None:
+    """As a power cut leaves a file whose blocks were not on the disk yet."""
+    file.write_bytes(b"")
+
+
 def damaged(spark: SparkSession, settings: Settings, folder: Path, name: str) -> Campaign:
     """A source of which three cuts are published."""
     campaign = begin(spark, settings, folder, name)
@@ -44,6 +49,26 @@ def data_file(campaign: Campaign, table: str, number: int) -> Path:
     scan = campaign.runs.ledger.catalog.load_table(table).scan()
     files = [local(task.file.file_path) for task in scan.plan_files()]
     return sorted(files, key=lambda file: file.stat().st_mtime)[number]
+
+
+def oldest_rows(campaign: Campaign, table: str) -> Path:
+    return data_file(campaign, table, 0)
+
+
+def newest_rows(campaign: Campaign, table: str) -> Path:
+    return data_file(campaign, table, -1)
+
+
+def deletion_vector(campaign: Campaign, table: str) -> Path:
+    scan = campaign.runs.ledger.catalog.load_table(table).scan()
+    return next(local(d.file_path) for task in scan.plan_files() for d in task.delete_files)
+
+
+def list_of_files(campaign: Campaign, table: str) -> Path:
+    opened = campaign.runs.ledger.catalog.load_table(table)
+    snapshot = opened.current_snapshot()
+    assert snapshot is not None
+    return local(snapshot.manifests(opened.io)[0].manifest_path)
 
 
 def found(campaign: Campaign) -> list[Finding]:

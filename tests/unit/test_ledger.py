@@ -5,9 +5,13 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
 
 from lakehouse.config import Settings
 from lakehouse.plan.records import CUTS, RUNS, RunRow
+from lakehouse.plan.store_faults import store_fault
 from lakehouse.spark import ledger
 from lakehouse.spark.appending import append
 from lakehouse.spark.control_rows import to_arrow
@@ -115,3 +119,19 @@ def test_rows_whose_answer_is_lost_are_written_once(tmp_path):
         mine.append(RUNS, [run_row("a", 1)])
 
     assert sorted(row.run_id for row in mine.runs("a")) == ["0", "1"]
+
+
+@pytest.mark.parametrize("left", [0, 100])
+def test_metadata_that_cannot_be_read_are_named(tmp_path, left: int):
+    ledger = Ledger(Settings.from_environment({"LAKEHOUSE_HOME": str(tmp_path)}))
+    ledger.append(RUNS, [run_row("a", 0)])
+    location = ledger.catalog.load_table(RUNS.name).metadata_location
+    file = Path(location.removeprefix("file://"))
+    file.write_bytes(file.read_bytes()[:left])
+
+    with pytest.raises(OSError, match="Failed to read file") as torn:
+        ledger.runs("a")
+
+    told = store_fault(torn.value, "a")
+    assert told is not None
+    assert told.startswith(f"file {location} is not there, or not as it was written: expected")

@@ -13,15 +13,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from pyiceberg.catalog import Catalog
-from pyiceberg.catalog.sql import IcebergTables, SqlCatalog
 from pyiceberg.exceptions import NoSuchTableError, ValidationError
 from pyiceberg.io import FileIO
 from pyiceberg.manifest import ManifestEntryStatus
 from pyiceberg.serializers import FromInputFile
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot, ancestors_of
-from sqlalchemy import select
-from sqlalchemy.orm import Session
 
 from lakehouse.config import SourceConfig
 from lakehouse.names import TableIdentity, bronze_table, format_table, silver_namespace
@@ -37,6 +34,7 @@ from lakehouse.spark.metadata import (
     own_properties,
     progress_of_main,
 )
+from lakehouse.spark.opening import locations
 from lakehouse.spark.upkeep import table_names
 
 _WORKERS = 16
@@ -79,24 +77,6 @@ def read_tables(source: SourceConfig, ledger: Ledger) -> tuple[TableFacts, ...]:
     if _exists(catalog, bronze):
         found.insert(0, _read(catalog, bronze, Role.BRONZE))
     return tuple(found)
-
-
-def locations(catalog: Catalog, table: str) -> tuple[str, str]:
-    """The table's metadata file and the one before, as a catalog in a database has them.
-
-    Of another catalog, and of a table's first metadata, they are empty.
-    """
-    if not isinstance(catalog, SqlCatalog):
-        return "", ""
-    namespace, _, name = table.rpartition(".")
-    row = select(IcebergTables.metadata_location, IcebergTables.previous_metadata_location).where(
-        IcebergTables.catalog_name == catalog.name,
-        IcebergTables.table_namespace == namespace,
-        IcebergTables.table_name == name,
-    )
-    with Session(catalog.engine) as session:
-        found = session.execute(row).first()
-    return ("", "") if found is None else (found[0] or "", found[1] or "")
 
 
 def _exists(catalog: Catalog, name: str) -> bool:

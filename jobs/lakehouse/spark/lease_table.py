@@ -30,6 +30,7 @@ from pyiceberg.table.update import (
 
 from lakehouse.plan.lease import Lease
 from lakehouse.spark.metadata import ensure_namespace
+from lakehouse.spark.opening import load_table
 
 LEASES = "quality.leases"
 _PROPERTIES = {"write.metadata.previous-versions-max": "10"}
@@ -94,7 +95,7 @@ class LeaseTable:
 
     def _load(self) -> Table:
         try:
-            return self._catalog.load_table(LEASES)
+            return load_table(self._catalog, LEASES)
         except NoSuchTableError:
             return _create(self._catalog)
 
@@ -118,11 +119,11 @@ def _create(catalog: Catalog) -> Table:
     try:
         table = catalog.create_table(LEASES, schema=rows.schema, properties=_PROPERTIES)
     except TableAlreadyExistsError:
-        table = catalog.load_table(LEASES)
+        table = load_table(catalog, LEASES)
     if table.current_snapshot() is None:
         # A ref needs a snapshot to point at.
         table.append(rows)
-    return catalog.load_table(LEASES)
+    return load_table(catalog, LEASES)
 
 
 def _head(table: Table) -> int:

@@ -44,6 +44,7 @@ from lakehouse.spark.control_rows import arrow_schema, to_arrow
 from lakehouse.spark.data_files import DataFiles
 from lakehouse.spark.metadata import ensure_namespace
 from lakehouse.spark.newest import newest_rows
+from lakehouse.spark.opening import load_table
 
 # All sources append to the same tables: an append that another one overtook is tried again. What
 # each commit reads and writes again (manifests, older snapshots and metadata) stays short.
@@ -104,7 +105,7 @@ class Ledger:
     def rows(self, table: ControlTable, **equal: str) -> list[Record]:
         """All rows whose named columns equal the given texts, in no order."""
         try:
-            opened = self.catalog.load_table(table.name)
+            opened = load_table(self.catalog, table.name)
         except NoSuchTableError:
             return []
         question = (table.name, frozenset(equal.items()))
@@ -128,7 +129,7 @@ class Ledger:
             **equal: What the rows' columns equal.
         """
         try:
-            opened = self.catalog.load_table(table.name)
+            opened = load_table(self.catalog, table.name)
         except NoSuchTableError:
             return []
         condition = _all_equal(equal)
@@ -185,7 +186,7 @@ class Ledger:
 
     def _open_or_create(self, table: ControlTable) -> Table:
         try:
-            opened = self.catalog.load_table(table.name)
+            opened = load_table(self.catalog, table.name)
         except NoSuchTableError:
             return self._create(table)
         schema = arrow_schema(table.row)
@@ -206,7 +207,7 @@ class Ledger:
             transaction.update_spec() as spec,
         ):
             spec.add_field("source", IdentityTransform())
-        return self.catalog.load_table(table.name)
+        return load_table(self.catalog, table.name)
 
 
 def _expire(table: Table) -> None:

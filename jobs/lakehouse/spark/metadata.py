@@ -13,6 +13,7 @@ from pyiceberg.table.snapshots import Snapshot, ancestors_of
 from sqlalchemy.exc import IntegrityError
 
 from lakehouse.plan.tables import MAIN
+from lakehouse.spark.opening import load_table
 
 # In the summary of every snapshot that apply stages.
 CUT_PROPERTY = "lakehouse.cut_id"
@@ -42,7 +43,7 @@ def ensure_namespace(catalog: Catalog, name: str) -> None:
 def load_metadata(catalog: Catalog, table: str) -> TableMetadata | None:
     """The table's current metadata; None when there is no such table."""
     try:
-        return catalog.load_table(table).metadata
+        return load_table(catalog, table).metadata
     except NoSuchTableError:
         return None
 

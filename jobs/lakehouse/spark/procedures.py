@@ -16,7 +16,7 @@ from lakehouse.names import quote_ident
 from lakehouse.plan.catalog import CATALOG
 from lakehouse.plan.compacting import Layout
 from lakehouse.plan.tables import MAIN
-from lakehouse.spark.commits import FAILURES, settle
+from lakehouse.spark.commits import FAILURES, ref_of, settle
 from lakehouse.spark.sql import literal, timestamp
 from lakehouse.spark.tables import full_name
 
@@ -92,11 +92,17 @@ def remove_orphan_files(spark: SparkSession, table: str, older_than: datetime) -
 def _rewrite(
     spark: SparkSession, procedure: str, table: str, arguments: Iterable[str], branch: str
 ) -> Row:
-    """What the procedure tells; after an error the branch has nothing that cannot be read."""
+    """What the procedure tells; after an error the branch has nothing of it that cannot be read.
+
+    A snapshot from before it that is broken is not its to take back.
+    """
+    name = full_name(table)
+    before = ref_of(spark, name, branch)
     try:
         return _call(spark, procedure, table, arguments)[0]
     except FAILURES:
-        settle(spark, full_name(table), branch)
+        if ref_of(spark, name, branch) != before:
+            settle(spark, name, branch)
         raise
 
 

@@ -19,6 +19,7 @@ from pyspark.sql import SparkSession
 
 from lakehouse.failpoints import reach
 from lakehouse.spark import commits
+from lakehouse.spark.opening import load_table
 from lakehouse.spark.tables import full_name
 
 
@@ -86,7 +87,7 @@ def commit_delta(
 
 
 def _written(catalog: Catalog, table: str, rows: pa.Table) -> list[Any]:
-    opened = catalog.load_table(table)
+    opened = load_table(catalog, table)
     return list(_dataframe_to_data_files(opened.metadata, rows, opened.io, uuid.uuid4()))
 
 

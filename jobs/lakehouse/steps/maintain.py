@@ -30,6 +30,7 @@ from lakehouse.spark.bronze import Bronze
 from lakehouse.spark.lease_table import LEASES
 from lakehouse.spark.leases import Leases
 from lakehouse.spark.metadata import load_metadata
+from lakehouse.spark.opening import load_table
 from lakehouse.spark.sql import timestamp
 from lakehouse.steps.context import Json, StepContext, StepOutcome
 
@@ -122,7 +123,7 @@ def _bronze(this: _Round, table: str) -> _Done:
     metadata = load_metadata(ledger.catalog, table)
     head = metadata.snapshot_by_name(MAIN) if metadata else None
     if head is not None and compacting.needs_manifests(
-        len(head.manifests(ledger.catalog.load_table(table).io))
+        len(head.manifests(load_table(ledger.catalog, table).io))
     ):
         procedures.rewrite_manifests(spark, table)
     told = Bronze(this.name, ledger).telling()

@@ -27,6 +27,7 @@ from lakehouse.quality.run_report import steps_of
 from lakehouse.quality.summary import Recent, open_quarantine
 from lakehouse.spark.ledger import Ledger
 from lakehouse.spark.newest import newest_in
+from lakehouse.spark.opening import load_table
 
 RUNS_SHOWN = 30
 # Of all runs: as many as there are expectations for each table and topic partition.
@@ -92,7 +93,7 @@ def _newest_message(
     """The newest timestamp in bronze, from the bounds of the files that the newest runs landed."""
     landings = [row for run in runs for row in run if row.step == "land"]
     try:
-        bronze = ledger.catalog.load_table(bronze_table(source))
+        bronze = load_table(ledger.catalog, bronze_table(source))
     except NoSuchTableError:
         return None
     since = min((row.started_at for row in landings), default=None)
