@@ -18,9 +18,17 @@ from tests.support.campaign import PASSED, begin
 
 KILLS = int(os.environ.get("FAILPOINT_KILLS", "20"))
 SEED = int(os.environ.get("FAILPOINT_SEED", "7"))
-STEPS = os.environ.get("FAILPOINT_STEPS", "land check apply validate publish maintain catalog")
-# A run that makes all its writes through Java makes so many.
-PLACES = {**PASSED, "catalog.before": 13, "catalog.after": 13}
+STEPS = os.environ.get(
+    "FAILPOINT_STEPS", "land check apply validate publish maintain catalog catalog_maintain"
+)
+# A run that makes all its writes through Java makes so many, and so does its maintenance.
+PLACES = {
+    **PASSED,
+    "catalog.before": 13,
+    "catalog.after": 13,
+    "catalog_maintain.before": 18,
+    "catalog_maintain.after": 18,
+}
 # After so many kills a clean run is looked at row by row; after so many, every snapshot of every
 # table is read, of which each kill leaves some ten.
 _CHECK_EVERY, _READ_EVERY = 10, 60

@@ -89,7 +89,8 @@ class Campaign:
 
         Args:
             where: `STEP.POINT`; `rebuild.POINT` for one of a rebuild's publish, and
-                `catalog.before` or `catalog.after` for a write through Java in any step.
+                `catalog.before` or `catalog.after` for a write through Java in any step,
+                `catalog_maintain.before` or `.after` for one in maintenance.
             nth: How often the place is passed until then, from 1.
             alone: Whether that process does the step alone, behind this one's earlier steps: as
                 where each step is an application.
@@ -97,11 +98,12 @@ class Campaign:
         step, _, point = where.partition(".")
         if _work(where) == "maintain":
             # A cut, snapshots and files that it has not seen.
+            self.bank.transfer(2)
             self.runs.run(self.bank.source)
         self.bank.transfer(2)
-        named = {"catalog": {CATALOG_KILL: f"{point}:{nth}"}}.get(
-            step, {VARIABLE: f"{'publish' if step == 'rebuild' else step}.{point}:{nth}:kill"}
-        )
+        failpoint = f"{'publish' if step == 'rebuild' else step}.{point}:{nth}:kill"
+        is_catalogs = step in ("catalog", "catalog_maintain")
+        named = {CATALOG_KILL: f"{point}:{nth}"} if is_catalogs else {VARIABLE: failpoint}
         work = step if alone and step in STEPS else _work(where)
         died = self._process(work, named) == -signal.SIGKILL
         (self.kills if died else self.spared)[where] += 1
@@ -232,8 +234,8 @@ def begin(spark: SparkSession, settings: Settings, folder: Path, name: str) -> C
 
 
 def _work(where: str) -> str:
-    step = where.partition(".")[0]
-    return step if step in ("maintain", "rebuild") else "run"
+    work = where.partition(".")[0].removeprefix("catalog_")
+    return work if work in ("maintain", "rebuild") else "run"
 
 
 def unread(catalog: Catalog, tables: Iterable[str]) -> list[str]:
