@@ -151,6 +151,8 @@ def _forward(context: StepContext, cut: CutRow, table: str, check: Callable[[], 
         snapshot = cut.tables[table]
         branches.publish_tag(context.spark, table, _tag_of(cut), snapshot, over)
     except MainMoved:
+        # Where another run took over, it has published this cut, and its own behind it.
+        check()
         head = metadata.head(catalog, table)
         if head is None or not metadata.is_only_rewritten(catalog, table, snapshot):
             raise
