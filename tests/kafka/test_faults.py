@@ -1,4 +1,4 @@
-"""A broker that dies while a landing reads, and messages that go between its plan and its read."""
+"""A broker that dies or falls silent while a landing reads, and messages that go meanwhile."""
 
 from __future__ import annotations
 
@@ -124,6 +124,40 @@ def test_a_landing_whose_broker_stays_away_ends_in_words_and_the_next_one_lands_
     assert isinstance(landing.failure, KafkaUnreachable)
     assert str(landing.failure).startswith(f"Kafka at '{address}': no answer (")
     assert "start it" in str(landing.failure)
+    assert begun.bronze.head() == before
+    assert landed_offsets(begun) == [0, 1]
+    assert begun.land().counts["messages"] == len(LARGE)
+    assert begun.landed() == consumed(broker.address, [begun.topic])
+
+
+@pytest.mark.parametrize(
+    "answered",
+    [
+        0,
+        # In the middle of its read; another of its kind is above.
+        pytest.param(len(LARGE) * len(LARGE[0]["value"]) // 2, marks=pytest.mark.further),
+    ],
+)
+def test_a_landing_whose_broker_falls_silent_ends_in_words_and_the_next_one_lands_all(
+    begun: Topics,
+    broker: Broker,
+    narrow: Valve,
+    address: str,
+    monkeypatch: pytest.MonkeyPatch,
+    answered: int,
+):
+    begun.produce(LARGE)
+    before = begun.bronze.head()
+    patience = {"bootstrap.servers": address, "socket.timeout.ms": 2_000}
+    with monkeypatch.context() as impatient:
+        impatient.setenv("LAKEHOUSE_KAFKA", json.dumps(patience))
+        # Its connections stay, and nobody answers on them.
+        narrow.close_after(answered)
+        landing = Landing(begun).ended()
+        assert broker.is_alive
+        narrow.open()
+    assert isinstance(landing.failure, KafkaUnreachable)
+    assert str(landing.failure).startswith(f"Kafka at '{address}': no answer (")
     assert begun.bronze.head() == before
     assert landed_offsets(begun) == [0, 1]
     assert begun.land().counts["messages"] == len(LARGE)
