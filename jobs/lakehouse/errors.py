@@ -64,7 +64,7 @@ class StepFailed(LakehouseError):
 
 
 class SignalRefused(LakehouseError):
-    """A signal cannot be sent, or would not do what was asked for; nothing was sent."""
+    """A signal cannot be sent, or would not do what was asked for; where it may be, it says so."""
 
     exit_code = 3
 

@@ -26,6 +26,7 @@ class Valve:
     left: int | None = None
     _open: threading.Event = field(default_factory=threading.Event)
     _target: int = 0
+    _ends: list[socket.socket] = field(default_factory=list)
 
     @property
     def port(self) -> int:
@@ -40,6 +41,12 @@ class Valve:
         """Let so many bytes of answers through, and no more."""
         self._open.clear()
         self.left = count
+
+    def cut(self) -> None:
+        """Break the connections that there are, whatever is on its way in them."""
+        for each in self._ends:
+            with suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
 
     @property
     def is_closed(self) -> bool:
@@ -60,6 +67,7 @@ class Valve:
                 except OSError:
                     client.close()
                     continue
+                self._ends += [client, server]
                 for source, sink in ((client, server), (server, client)):
                     ends = (source, sink, server)
                     threading.Thread(target=self._pump, args=ends, daemon=True).start()

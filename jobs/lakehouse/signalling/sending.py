@@ -9,11 +9,11 @@ import psycopg
 import pymysql
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
-from infra.clients import connection
+from infra.clients import Connection, connection
 from infra.errors import NotReady
 from infra.sources import Database, Engine
 from lakehouse.config import SourceConfig, client_properties
-from lakehouse.errors import SignalRefused
+from lakehouse.errors import SignalRefused, first_line
 from lakehouse.failpoints import reach
 from lakehouse.plan.signals.record import Signal
 from lakehouse.plan.signals.statement import insert_with_parameters
@@ -42,7 +42,7 @@ def send_by_table(
                 opened.cursor().execute(_STRICT)
             opened.cursor().execute(statement, (signal.id, signal.type, signal.data))
             reach("before_commit")
-            opened.commit()
+            _commit(opened, table, signal)
             reach("after_commit")
     except (psycopg.errors.UniqueViolation, pymysql.err.IntegrityError):
         return False
@@ -52,6 +52,22 @@ def send_by_table(
             "text columns id, type and data, wide enough, and a login that may insert into it"
         ) from refused
     return True
+
+
+def _commit(opened: Connection, table: tuple[str, ...], signal: Signal) -> None:
+    """Commit the signal.
+
+    Raises:
+        SignalRefused: The connection broke: whether the database has the signal is not known.
+    """
+    try:
+        opened.commit()
+    except (psycopg.OperationalError, pymysql.err.OperationalError) as broken:
+        raise SignalRefused(
+            f"signal {signal.id}: it may be sent: the database did not answer when it was to be "
+            f"committed to table {'.'.join(table)} ({first_line(broken)}): expected an answer; "
+            f"send it again with `--id {signal.id}`, which sends no second one"
+        ) from broken
 
 
 def send_by_topic(
