@@ -232,12 +232,18 @@ def narrowed(context: Context) -> list[str]:
     """The arguments for the tables that a backfill's configuration names: `{"tables": […]}`.
 
     Raises:
-        AirflowFailException: It names them as something else than a list of text.
+        AirflowFailException: It names them as something else than a list of text, or says more.
     """
     run = context["dag_run"]
     if run.run_type != "backfill":
         return []
-    tables = (run.conf or {}).get("tables", [])
+    told = run.conf or {}
+    if more := sorted(told.keys() - {"tables"}):
+        raise AirflowFailException(
+            f"backfill: {', '.join(more):.200}: expected nothing but tables, such as "
+            '{"tables": ["public.orders"]}; start the backfill again'
+        )
+    tables = told.get("tables", [])
     if not (isinstance(tables, list) and all(isinstance(each, str) for each in tables)):
         raise AirflowFailException(
             f"backfill: tables: {tables!r:.200}: expected a list of names as the TOML file has "

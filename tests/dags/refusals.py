@@ -25,6 +25,7 @@ BACKFILLS = {
     "numbers": {"tables": ["public.orders", 7]},
     "object": {"tables": {"public.orders": True}},
     "null": {"tables": None},
+    "other": {"table": ["public.orders"], "tables": ["public.orders"]},
 }
 
 

@@ -54,6 +54,14 @@ def test_a_backfill_s_tables_that_are_no_list_of_text_are_refused(found, case, v
     )
 
 
+def test_a_backfill_that_is_told_something_else_is_refused(found):
+    # It would otherwise make all tables again.
+    assert found["backfills"]["other"] == (
+        "backfill: table: expected nothing but tables, such as "
+        '{"tables": ["public.orders"]}; start the backfill again'
+    )
+
+
 @pytest.mark.parametrize(
     "notifier",
     ["subprocess.check_call", "subprocess.Popen", "pathlib.Path", "subprocess.no_such"],

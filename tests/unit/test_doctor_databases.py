@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from lakehouse.config import parse_source
+from lakehouse.errors import ConfigError
 from lakehouse.plan.doctor.binlog import BinlogFacts, judge_binlog
 from lakehouse.plan.doctor.captured import captures
 from lakehouse.plan.doctor.findings import Level
@@ -167,3 +168,9 @@ def test_rows_that_the_binlog_lacks_or_cannot_name_are_found():
 )
 def test_the_lists_of_a_connector_say_which_tables_it_captures(config, captured):
     assert captures(config, "public", "orders") is captured
+
+
+def test_a_list_that_only_java_can_read_is_named():
+    config = {"table.include.list": r"public\.orders,public\.\p{L}+"}
+    with pytest.raises(ConfigError, match=r"table\.include\.list: .*cannot be read here"):
+        captures(config, "public", "letters")
