@@ -25,7 +25,7 @@ from tests.support.campaign import PASSED, Campaign, begin
 from tests.support.dying_run import LATER, do
 from tests.support.runs import open_runs
 from tests.support.sampling import EVERY_CASE
-from tests.support.transfers import TABLES, Bank, Reader
+from tests.support.transfers import TABLES, Bank, Reader, Rows
 
 # Behind the published row and some of the tables' `main`.
 SAMPLED = (7,)
@@ -92,10 +92,10 @@ def test_a_reader_reads_on_while_maintenance_compacts_and_expires(
     assert maintained is not None
     assert maintained.status == "succeeded", maintained.message
     assert reader.halves == {}
-    assert sums_of(begun) == campaign.bank.sums
+    assert rows_of(begun) == campaign.bank.rows
     # Else nothing would have been taken away.
     with pytest.raises(FileNotFoundError):
-        sums_of(outdated)
+        rows_of(outdated)
     figure(f"{reader.looks} reads during an expiry")
 
 
@@ -109,10 +109,12 @@ def planned(campaign: Campaign, cut: CutRow) -> Plans:
     return scans
 
 
-def sums_of(plans: Plans) -> dict[str, int]:
-    """What each table holds, from the files that its scan has, read now."""
+def rows_of(plans: Plans) -> Rows:
+    """What each table has, from the files that its scan has, read now."""
     found = {}
     for name, (scan, tasks) in plans.items():
         arrow = ArrowScan(scan.table_metadata, scan.io, scan.projection(), scan.row_filter)
-        found[name] = sum(arrow.to_table(tasks)["money"].to_pylist())
+        rows = arrow.to_table(tasks)
+        pairs = zip(rows["id"].to_pylist(), rows["money"].to_pylist(), strict=True)
+        found[name] = sorted(pairs)
     return found

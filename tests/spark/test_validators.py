@@ -59,7 +59,7 @@ def test_of_two_validations_of_a_run_that_was_cleared_the_later_one_counts(
     campaign.bank.transfer(2)
     done = [(step, "succeeded") for step in STEPS]
     with standing(campaign, "cleared", "validate.before_write", 1) as run:
-        let_the_lease_end(campaign)
+        let_the_lease_end(campaign, "cleared")
         campaign.bank.transfer(1)
         do("run", campaign.context("cleared"))
         cut = campaign.runs.ledger.newest_cut("judges")

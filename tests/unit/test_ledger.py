@@ -121,6 +121,22 @@ def test_rows_whose_answer_is_lost_are_written_once(tmp_path):
     assert sorted(row.run_id for row in mine.runs("a")) == ["0", "1"]
 
 
+def test_rows_are_written_though_older_snapshots_cannot_be_forgotten(tmp_path, monkeypatch):
+    monkeypatch.setattr(ledger, "_CONTESTED", timedelta(0))
+    monkeypatch.setattr(ledger, "_MOST_OLD_SNAPSHOTS", 1)
+    mine = Ledger(Settings.from_environment({"LAKEHOUSE_HOME": str(tmp_path)}))
+    mine.append(RUNS, [run_row("a", 0)])
+
+    # The second commit of an append forgets.
+    with losing_commits(mine.catalog, 2) as commits:
+        mine.append(RUNS, [run_row("a", 1)])
+    assert commits.made == 2
+    with losing_commits(mine.catalog, 2, before=True):
+        mine.append(RUNS, [run_row("a", 2)])
+
+    assert sorted(row.run_id for row in mine.runs("a")) == ["0", "1", "2"]
+
+
 @pytest.mark.parametrize("left", [0, 100])
 def test_metadata_that_cannot_be_read_are_named(tmp_path, left: int):
     ledger = Ledger(Settings.from_environment({"LAKEHOUSE_HOME": str(tmp_path)}))

@@ -14,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 from pyiceberg.catalog import Catalog, load_catalog
 from pyiceberg.exceptions import (
     CommitFailedException,
+    CommitStateUnknownException,
     NoSuchTableError,
     TableAlreadyExistsError,
 )
@@ -217,8 +218,8 @@ def _expire(table: Table) -> None:
     # Forgetting is a commit too, so that it waits until there are many.
     if old < _MOST_OLD_SNAPSHOTS:
         return
-    # Another process may be first.
-    with suppress(CommitFailedException):
+    # Another process may be first; and the rows are written, whatever becomes of this.
+    with suppress(CommitFailedException, CommitStateUnknownException, DBAPIError):
         table.maintenance.expire_snapshots().older_than(oldest).commit()
 
 
