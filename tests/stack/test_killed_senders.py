@@ -18,6 +18,8 @@ from lakehouse.plan.signals.request import Action, Request
 from lakehouse.signalling.requests import send
 from tests.stack.conftest import REPOSITORY, Stack
 
+SAMPLED, *OTHERS = SAMPLE_SOURCES
+FURTHER = [pytest.param(source, marks=pytest.mark.further) for source in OTHERS]
 # As the task of a signal's Dag does it.
 SENDER = """
 import sys
@@ -48,7 +50,7 @@ def killed(stack: Stack, point: str, source: str, number: str) -> int:
     ).returncode
 
 
-@pytest.mark.parametrize("source", SAMPLE_SOURCES)
+@pytest.mark.parametrize("source", [SAMPLED, *FURTHER])
 @pytest.mark.parametrize(
     ("point", "told"), [("before_commit", "sent to"), ("after_commit", "is already in")]
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from lakehouse.config import Settings
+from lakehouse.errors import StepFailed
 from lakehouse.plan.records import CUTS, RUNS, RunRow
 from lakehouse.plan.store_faults import store_fault
 from lakehouse.spark import ledger
@@ -135,6 +137,22 @@ def test_rows_are_written_though_older_snapshots_cannot_be_forgotten(tmp_path, m
         mine.append(RUNS, [run_row("a", 2)])
 
     assert sorted(row.run_id for row in mine.runs("a")) == ["0", "1", "2"]
+
+
+def test_a_machine_whose_clock_is_behind_writes_nothing(tmp_path):
+    mine = Ledger(Settings.from_environment({"LAKEHOUSE_HOME": str(tmp_path)}))
+    mine.append(RUNS, [run_row("a", 0)])
+    before = mine.catalog.load_table(RUNS.name).metadata_location
+    # As a machine leaves it whose clock is two days ahead; behind it, Java reads no such table.
+    file, ahead = Path(before.removeprefix("file://")), 2 * 86_400_000
+    text = file.read_text(encoding="utf-8")
+    file.write_text(re.sub(r"(-ms\":)(\d+)", lambda m: f"{m[1]}{int(m[2]) + ahead}", text))
+
+    with pytest.raises(StepFailed, match="ahead of this machine's clock"):
+        mine.append(RUNS, [run_row("a", 1)])
+
+    assert mine.catalog.load_table(RUNS.name).metadata_location == before
+    assert [row.run_id for row in mine.runs("a")] == ["0"]
 
 
 @pytest.mark.parametrize("left", [0, 100])

@@ -76,6 +76,13 @@ def test_a_full_disk_and_a_locked_catalog_are_told_with_what_to_do(text: str, to
     assert "then run again: the next run does the work" in sentence
 
 
+def test_a_clock_that_is_behind_is_told() -> None:
+    text = f"{CALL}java.lang.IllegalArgumentException: Invalid update timestamp 1: before last s"
+    told = store_fault(RuntimeError(text), "s")
+    assert told is not None
+    assert "this machine's clock is behind what wrote the tables: expected a clock" in told
+
+
 @pytest.mark.parametrize("text", ["", "division by zero", f"Failed to create file: {DATA}"])
 def test_any_other_error_is_left_as_it_is(text: str) -> None:
     assert store_fault(RuntimeError(text), "s") is None

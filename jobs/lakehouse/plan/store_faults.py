@@ -42,6 +42,14 @@ class _Fault(Enum):
             "run does the work"
         ),
     )
+    CLOCK = (
+        r"Invalid update timestamp|Expected sorted snapshot log entries",
+        "this machine's clock is behind what wrote the tables",
+        (
+            "a clock that is right within a minute on every machine that writes; set it "
+            "(`timedatectl`), then run again: nothing was written"
+        ),
+    )
     TORN_FILE = (
         _FILE.pattern,
         "file {file} is not there, or not as it was written",

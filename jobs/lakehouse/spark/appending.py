@@ -15,6 +15,7 @@ from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.update import TableUpdate
 
 from lakehouse.failpoints import reach
+from lakehouse.spark.clock import check_clock
 from lakehouse.spark.commits import COMMIT_PROPERTY
 
 # A snapshot is forgotten when it is a minute old: another one is rarely due in the same append.
@@ -31,7 +32,9 @@ def append(table: Table, rows: pa.Table) -> None:
     Raises:
         CommitFailedException: Others were first each time.
         ValidationException: Others forgot the snapshot each time.
+        StepFailed: This machine's clock is behind the table.
     """
+    check_clock(table)
     reach("before_write")
     _append(table, rows)
     reach("after_commit")

@@ -93,6 +93,9 @@ def _run_recorded(step: Step, context: StepContext, function: StepFunction) -> S
 
 def _failed_by_store(step: Step, context: StepContext, error: BaseException) -> StepOutcome | None:
     """How a step ends of which a person can mend the cause; None for any other error."""
+    if isinstance(error, LakehouseError):
+        # Raised where the row was to be written.
+        return StepOutcome(str(error), status="failed", exit_code=error.exit_code)
     fault = store_fault(error, context.source.name)
     if fault is None:
         return None
