@@ -59,6 +59,20 @@ def airflow_home(tmp_path_factory) -> Path:
     return tmp_path_factory.mktemp("airflow")
 
 
+def printed_by(script, *arguments, env):
+    """The JSON of the last line that a script of this folder prints, in a process of its own."""
+    done = subprocess.run(
+        [sys.executable, str(HERE / script), *arguments],
+        env=env,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=240,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
 @pytest.fixture(scope="session")
 def reading(airflow_home):
     """What Airflow reads with the project's own sources, with one task each, and with errors."""
@@ -75,16 +89,7 @@ def reading(airflow_home):
         (folders[-1] / "payroll.toml").write_text(text)
         if name != "task":
             (folders[-1] / "shop.toml").write_text(PAYROLL.replace("payroll", "shop"))
-    done = subprocess.run(
-        [sys.executable, str(HERE / "parse_dags.py"), *map(str, folders)],
-        env=airflow_environment(airflow_home),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=240,
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
+    return printed_by("parse_dags.py", *map(str, folders), env=airflow_environment(airflow_home))
 
 
 @pytest.fixture(scope="session")

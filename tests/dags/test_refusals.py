@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.dags.conftest import HERE, airflow_environment
+from tests.dags.conftest import airflow_environment, printed_by
 
 
 @pytest.fixture(scope="module")
@@ -20,16 +17,8 @@ def home(tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def found(home):
     """What the functions gave or said, by their configuration."""
-    done = subprocess.run(
-        [sys.executable, str(HERE / "refusals.py"), str(home / "made")],
-        env={**airflow_environment(home), "TOLD": str(home / "told.jsonl")},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=240,
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
+    variables = {**airflow_environment(home), "TOLD": str(home / "told.jsonl")}
+    return printed_by("refusals.py", str(home / "made"), env=variables)
 
 
 def test_a_backfill_is_narrowed_to_the_tables_of_a_list(found):

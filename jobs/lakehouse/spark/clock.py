@@ -23,7 +23,8 @@ def check_clock(table: Table) -> None:
     Raises:
         StepFailed: It would, by more than a minute.
     """
-    newest = max(table.metadata.last_updated_ms, *_snapshots(table))
+    metadata = table.metadata
+    newest = max([metadata.last_updated_ms, *(each.timestamp_ms for each in metadata.snapshot_log)])
     behind = timedelta(milliseconds=newest - int(time.time() * 1000))
     if behind > _MOST:
         name, written = ".".join(table.name()), datetime.fromtimestamp(newest / 1000, UTC)
@@ -33,7 +34,3 @@ def check_clock(table: Table) -> None:
             "machine that writes; set it (`timedatectl`), then run again: nothing was written. If "
             "this one is right, another was ahead: it cannot be written to before that time"
         )
-
-
-def _snapshots(table: Table) -> tuple[int, ...]:
-    return (0, *(entry.timestamp_ms for entry in table.metadata.snapshot_log))
