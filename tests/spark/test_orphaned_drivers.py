@@ -32,7 +32,7 @@ def drivers() -> list[int]:
 def test_a_driver_ends_with_whoever_launched_it(
     spark: SparkSession, settings: Settings, tmp_path: Path
 ) -> None:
-    campaign, stands = begin(spark, settings, tmp_path / "runs", "orphaned"), tmp_path / "stands"
+    campaign, stands = begin(spark, settings, tmp_path / "runs", "left_driver"), tmp_path / "stands"
     campaign.bank.transfer(2)
     run = Run(RUN_ID, archive=campaign.context(RUN_ID).archive)
     submit = ["spark-submit", str(application(None)), *arguments(campaign.runs.source, run)]

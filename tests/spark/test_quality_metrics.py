@@ -149,7 +149,7 @@ def test_the_number_of_jobs_grows_with_nothing(spark: SparkSession) -> None:
         group = f"jobs-{len(staged)}-{whole_up_to}-{rules}-{keys}"
         context.setJobGroup(group, "metrics")
         own = tuple(
-            OwnRule(name=f"rule_{number}", description="A.", violated=f"id = -{number} -- none")
+            OwnRule(name=f"rule_{number}", description="A.", violated=f"id = -{number} - 1")
             for number in range(rules)
         )
         found = targets(source_of("q_jobs"), cut, base)
