@@ -65,6 +65,7 @@ GOOD: dict[str, Values] = {
         "overdue_transactions": 0,
         "open_transactions": 1,
     },
+    "quarantine": {"quarantined": 100, "quarantine_limit": 100},
     "silver": {
         "duplicate_keys": 0,
         "null_keys": 0,
@@ -142,6 +143,7 @@ BAD: dict[str, dict[str, Values]] = {
         "no_transactions_with_unlisted_events": {"transactions_with_unlisted_events": 1},
         "no_overdue_transactions": {"overdue_transactions": 1},
     },
+    "quarantine": {"quarantined_within_quarantine_limit": {"quarantined": 101}},
     "silver": {
         "no_duplicate_keys": {"duplicate_keys": 1},
         "no_null_keys": {"null_keys": 1},

@@ -181,6 +181,26 @@ def test_a_critical_finding_about_a_topic_is_told_by_the_step_that_publishes(
     assert said in published.message
 
 
+def test_a_topic_of_which_most_is_set_aside_is_told_by_the_step_that_publishes(
+    spark: SparkSession, settings: Settings, tmp_path: Path
+) -> None:
+    source, table = Postgres("qaside"), orders()
+    source.snapshot(table, [{"id": key, "name": "a"} for key in range(20)])
+    for number in range(101):
+        source.send_raw("qaside.public.orders", f'{{"id": {100 + number}}}', '{"op": "c"}')
+    context = context_of(spark, settings, "qaside", source.archive(tmp_path / "aside"))
+
+    published = run_all(context)["publish"]
+
+    assert (published.status, published.exit_code) == ("succeeded", 2)
+    assert (published.counts["tables_changed"], published.counts["alarms"]) == (1, 1)
+    said = (
+        "; critical: quarantine: quarantined_within_quarantine_limit of qaside.public.orders/0: "
+        "quarantined = 101, quarantine_limit = 100 (expected ≤ quarantine_limit)"
+    )
+    assert said in published.message
+
+
 def test_a_lost_tombstone_and_a_large_message_are_told(
     spark: SparkSession, settings: Settings, tmp_path: Path
 ) -> None:

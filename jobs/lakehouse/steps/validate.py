@@ -7,8 +7,9 @@ staged: all rows of the newest published cut are judged, and what fails is told.
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -36,6 +37,7 @@ from lakehouse.quality.references import (
     with_references,
 )
 from lakehouse.quality.samples import find_samples
+from lakehouse.quality.set_aside import set_aside
 from lakehouse.quality.staged import Target, staged_cut, targets
 from lakehouse.spark.bronze import Bronze
 from lakehouse.spark.metadata import missing_of, row_count
@@ -81,7 +83,10 @@ def _validate_staged(context: StepContext, apply: RunRow) -> StepOutcome:
     standing = standing_in(cut, base) if cut.transactions else None
     changed = _with_references(context, versions, changed, standing)
     landed = _landed(context, cut)
-    counted = _of_transactions(context, cut)
+    counted = {
+        "transactions": _of_transactions(context, cut),
+        "quarantine": set_aside(json.loads(apply.counts)),
+    }
     judged, changed = _judged(context, cut.cut_id, changed, landed, counted)
     return _recorded(context, judged, changed, landed, apply.batch_id)
 
@@ -146,7 +151,7 @@ def _validate_published(context: StepContext) -> StepOutcome:
     standing = standing_in_published(cut) if any(row.transactions for row in cuts) else None
     whole = _with_references(context, versions, whole, standing)
     nothing = LandedRanges((), context.run_id, context.run_started)
-    judged, whole = _judged(context, cut.cut_id, whole, nothing, ())
+    judged, whole = _judged(context, cut.cut_id, whole, nothing, {})
     # No row of apply tells what they should hold: they are not judged, which is never "passed".
     verdicts = {**judged.verdicts, **dict.fromkeys(tables.unknown, Verdict.ERROR)}
     return _recorded(context, replace(judged, verdicts=verdicts), whole, nothing, cut.cut_id)
@@ -169,13 +174,13 @@ def _judged(
     cut_id: str,
     tables: Sequence[Target],
     landed: LandedRanges,
-    transactions: Sequence[Measurement],
+    counted: Mapping[str, Sequence[Measurement]],
 ) -> tuple[Validation, tuple[Target, ...]]:
     started = time.monotonic()
     scope = Scope.FULL if context.full else Scope.CHANGE
     tables, found = measure_what_can_be(context.spark, context.source.name, tables, landed, scope)
     measured = time.monotonic()
-    validation = judge_all(cut_id, scope, tables, found, transactions)
+    validation = judge_all(cut_id, scope, tables, found, counted)
     _LOG.info(
         "validated",
         scope=scope.value,

@@ -33,6 +33,7 @@ class Validation:
 
     Attributes:
         scope: Which rows it judged.
+        counted: What `apply` counted as it read the messages: it keeps no table back.
         verdicts: Silver table → its verdict.
         blocking: Silver table → the findings for which its rows are not published.
         not_judged: Source table → what of it was not judged, each with its reason.
@@ -42,7 +43,7 @@ class Validation:
     scope: Scope
     silver: Judgement
     bronze: Judgement
-    transactions: Judgement
+    counted: tuple[Judgement, ...]
     own: tuple[Judgement, ...]
     verdicts: Mapping[str, Verdict]
     blocking: Mapping[str, tuple[Finding, ...]] = field(default_factory=dict)
@@ -62,7 +63,10 @@ class Validation:
     def of_no_table(self) -> tuple[Finding, ...]:
         """The findings about topics that keep no table back."""
         known = [each for findings in self.blocking.values() for each in findings]
-        of_topics = (*self.bronze.findings, *self.transactions.findings)
+        of_topics = (
+            *self.bronze.findings,
+            *(each for suite in self.counted for each in suite.findings),
+        )
         return tuple(each for each in of_topics if each not in known)
 
     @property
@@ -73,7 +77,7 @@ class Validation:
     @property
     def judgements(self) -> tuple[Judgement, ...]:
         """One for each suite."""
-        return (self.silver, self.bronze, self.transactions, *self.own)
+        return (self.silver, self.bronze, *self.counted, *self.own)
 
     @property
     def verdict(self) -> Verdict:
@@ -86,7 +90,7 @@ def judge_all(
     scope: Scope,
     changed: Sequence[Target],
     measured: tuple[Sequence[Measurement], Sequence[Measurement]],
-    transactions: Sequence[Measurement] = (),
+    counted: Mapping[str, Sequence[Measurement]],
 ) -> Validation:
     """Judge what was measured with all suites.
 
@@ -95,7 +99,7 @@ def judge_all(
         scope: Which rows were measured.
         changed: The tables.
         measured: The metrics of the tables and of topic partitions.
-        transactions: Those of the transaction metadata topic.
+        counted: Suite → what `apply` counted for it.
     """
     silver, bronze = measured
     of_silver, of_bronze = judge(SUITES["silver"], silver), judge(SUITES["bronze"], bronze)
@@ -106,7 +110,7 @@ def judge_all(
         scope=scope,
         silver=of_silver,
         bronze=of_bronze,
-        transactions=judge(SUITES["transactions"], transactions),
+        counted=tuple(judge(SUITES[suite], each) for suite, each in counted.items()),
         own=own,
         verdicts=table_verdicts(changed, of_tables, of_bronze.findings),
         blocking=blocking(changed, of_tables, of_bronze.findings),
