@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from lakehouse.config import Settings
 from lakehouse.failpoints import POINTS
-from tests.support.campaign import PASSED, armed, begin
+from tests.support.campaign import PASSED, Campaign, armed, begin
 from tests.support.dying_run import LATER, do
 from tests.support.sampling import EVERY_CASE
 
@@ -35,9 +35,23 @@ KILLED = [
     ("catalog_maintain.before", 3),
     ("catalog_maintain.after", 7),
 ]
-SAMPLED = [("apply.before_write", 4)]
+SAMPLED = [
+    ("land.before_commit", 3),
+    ("check.after_files", 1),
+    ("apply.before_write", 4),
+    ("validate.after_mirror", 1),
+    ("maintain.after_commit", 9),
+    ("catalog.after", 12),
+]
 FAILING = ["apply.between_tables"]
 OVERTAKEN = [("publish.before_write", 1)]
+
+
+@pytest.fixture(scope="module")
+def campaign(
+    spark: SparkSession, settings: Settings, tmp_path_factory: pytest.TempPathFactory
+) -> Campaign:
+    return begin(spark, settings, tmp_path_factory.mktemp("killed"), "killed")
 
 
 @pytest.mark.further
@@ -56,30 +70,23 @@ def test_every_named_point_is_passed_by_one_run_and_its_maintenance(
     assert {name.partition(".")[2] for name in PASSED} == set(POINTS)
 
 
-def test_runs_that_are_killed_lose_double_and_revert_nothing(
-    spark: SparkSession, settings: Settings, tmp_path: Path
-) -> None:
-    campaign = begin(spark, settings, tmp_path, "killed")
+def test_runs_that_are_killed_lose_double_and_revert_nothing(campaign: Campaign) -> None:
     for where, nth in KILLED if EVERY_CASE else SAMPLED:
         assert campaign.kill(where, nth), f"nothing died at {where}"
     campaign.finish()
 
 
 @pytest.mark.parametrize("where", list(PASSED) if EVERY_CASE else FAILING)
-def test_a_run_that_fails_is_done_by_the_next(
-    spark: SparkSession, settings: Settings, tmp_path: Path, where: str
-) -> None:
-    campaign = begin(spark, settings, tmp_path, f"fails_{where.replace('.', '_')}")
+def test_a_run_that_fails_is_done_by_the_next(campaign: Campaign, where: str) -> None:
     for nth in {1, PASSED[where]}:
         campaign.fail(where, nth)
-    campaign.finish()
+    campaign.finish(readable=False)
 
 
 @pytest.mark.parametrize(("where", "nth"), PASSED.items() if EVERY_CASE else OVERTAKEN)
 def test_a_run_that_stands_still_reverts_nothing_when_it_goes_on(
-    spark: SparkSession, settings: Settings, tmp_path: Path, where: str, nth: int
+    campaign: Campaign, where: str, nth: int
 ) -> None:
-    campaign = begin(spark, settings, tmp_path, f"stands_{where.replace('.', '_')}")
     outcomes = campaign.overtake(where, nth)
     assert [each.message for each in outcomes if each.status != "succeeded"] == []
     campaign.finish()
