@@ -99,7 +99,7 @@ def _derived(home: StackHome, purpose: str) -> bytes:
 
 
 def environment(
-    home: StackHome, settings: Settings, sources: Sequence[SourceConfig], bootstrap_servers: str
+    home: StackHome, settings: Settings, sources: Sequence[SourceConfig], kafka: Mapping[str, str]
 ) -> Mapping[str, str]:
     """What Airflow's processes and their tasks find in their environment.
 
@@ -107,9 +107,9 @@ def environment(
         home: The stack's home.
         settings: Passed on, so that tasks work in the same places as commands.
         sources: Those that get a Kafka connection to the stack's broker.
-        bootstrap_servers: Where that broker is.
+        kafka: How they reach it, as librdkafka's properties.
     """
-    kafka = {"conn_type": "kafka", "extra": {"bootstrap.servers": bootstrap_servers}}
+    broker = {"conn_type": "kafka", "extra": dict(kafka)}
     spark = {
         "conn_type": "spark",
         "host": "local[2]",
@@ -119,7 +119,7 @@ def environment(
         "AIRFLOW_HOME": str(home.airflow),
         "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps(spark),
         **{
-            f"AIRFLOW_CONN_{source.kafka.connection.upper()}": json.dumps(kafka)
+            f"AIRFLOW_CONN_{source.kafka.connection.upper()}": json.dumps(broker)
             for source in sources
         },
         **spark_environment(home.root),

@@ -25,13 +25,15 @@ from infra.errors import StackError
 from lakehouse.config.home import make_private
 
 # Who logs in to the servers. `owner` owns a sample database, `debezium` only reads
-# changes, `reader` only rows; `signals` writes signals and reads nothing.
+# changes, `reader` only rows; `signals` writes signals and reads nothing; `kafka` is
+# the lakehouse's at the broker.
 PASSWORD_NAMES = (
     "admin",
     "owner",
     "debezium",
     "reader",
     "signals",
+    "kafka",
     "airflow_database",
     "airflow_admin",
     "airflow_viewer",

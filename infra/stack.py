@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 
 from infra.errors import NotReady, StackError
 from infra.home import StackHome
+from infra.kafka_logins import LISTENER, login_listener
 from infra.ports import LOOPBACK, choose_ports, remembered_ports, write_ports
 from infra.processes import is_running
 from infra.servers.connect import connect_server
@@ -32,10 +33,11 @@ from lakehouse.config import Settings, SourceConfig, load_source
 
 Report = Callable[[str], None]
 
-# "kafka:controller" is a second port of the server "kafka".
+# "kafka:controller" and "kafka:logins" are more ports of the server "kafka".
 _PORT_NAMES = (
     "kafka",
     "kafka:controller",
+    "kafka:logins",
     "connect",
     *(engine.value for engine in Engine),
     AIRFLOW_DATABASE,
@@ -192,9 +194,16 @@ def _start_parts(start: StackStart, settings: Settings, selection: _Selection) -
 def _start_streaming(start: StackStart, selection: _Selection) -> None:
     """Kafka, then Kafka Connect."""
     home, ports = start.home, start.state.ports
-    address = f"{LOOPBACK}:{ports['kafka']}"
-    start.start(kafka_server(home, ports["kafka"], ports["kafka:controller"]))
-    start.change(lambda state: replace(state, kafka=address))
+    plain, controller = ports["kafka"], ports["kafka:controller"]
+    logins = login_listener(
+        LISTENER,
+        "SASL_PLAINTEXT",
+        plain=plain,
+        port=ports["kafka:logins"],
+        controller=controller,
+    )
+    start.start(kafka_server(home, plain, controller, settings=logins))
+    start.admit_to_kafka(selection.sources)
     start.write_connector_secrets()
     url = f"http://{LOOPBACK}:{ports['connect']}"
     start.start(connect_server(home, ports["connect"], ports["kafka"]))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from infra.clients import kafka_admin
 from infra.connect_api import ConnectApi
 from infra.connectors import ConnectorStart
 from infra.home import StackHome, write_private
+from infra.kafka_logins import LAKEHOUSE, admit, allow, lakehouse_properties, source_grants
 from infra.ports import LOOPBACK
 from infra.processes import is_running
 from infra.provisioning import logins, provision
@@ -69,6 +70,15 @@ class StackStart:
         port = self.state.ports.get(server.name)
         where = f" on {LOOPBACK}:{port}" if port else ""
         self.report(f"{server.name} ready{where} after {time.monotonic() - begun:.1f} s")
+
+    def admit_to_kafka(self, sources: Sequence[SourceConfig]) -> None:
+        """Give the lakehouse its login at the broker, and say in stack.json how to use it."""
+        address = f"{LOOPBACK}:{self.state.ports['kafka']}"
+        admin = kafka_admin(address).admin
+        admit(admin, LAKEHOUSE, self.home.passwords()["kafka"])
+        allow(admin, LAKEHOUSE, *(grant for each in sources for grant in source_grants(each)))
+        properties = lakehouse_properties(self.home, self.state.ports)
+        self.change(lambda state: replace(state, kafka=address, lakehouse_kafka=properties))
 
     def fill(self, sample: SampleSource) -> None:
         """Make a sample database and say in stack.json how to reach it."""

@@ -10,7 +10,7 @@ from importlib.metadata import version
 from infra import airflow
 from infra.airflow_api import log_in
 from infra.errors import NotReady, StackError
-from infra.ports import LOOPBACK
+from infra.kafka_logins import lakehouse_properties
 from infra.processes import exit_code, is_running, start_process
 from infra.provisioning import provision_airflow
 from infra.servers.airflow import airflow_command, airflow_components
@@ -39,7 +39,7 @@ def start_airflow(start: StackStart, settings: Settings) -> None:
     airflow.write_configuration(home, metadata, port)
     sources = load_sources(settings)
     samples = [source for source in sources if source.name in SAMPLE_SOURCES]
-    environment = airflow.environment(home, settings, samples, f"{LOOPBACK}:{ports['kafka']}")
+    environment = airflow.environment(home, settings, samples, lakehouse_properties(home, ports))
     _migrate(start, environment)
     address = AirflowAddress(
         airflow.api_url(port), airflow.ADMIN_USER, str(airflow.password_file(home))

@@ -29,6 +29,8 @@ class StackState:
     """The servers that were started and their addresses; None or empty where not started.
 
     Attributes:
+        kafka: Where its broker answers its own parts, without a login.
+        lakehouse_kafka: How the lakehouse reaches it, as librdkafka's properties.
         sources: Source → the login that owns its tables; `readers`: the one that may read them;
             `signals`: the one that may write signals and nothing else.
     """
@@ -36,6 +38,7 @@ class StackState:
     processes: tuple[ProcessRecord, ...] = ()
     ports: Mapping[str, int] = field(default_factory=dict)
     kafka: str | None = None
+    lakehouse_kafka: Mapping[str, str] = field(default_factory=dict)
     connect: str | None = None
     airflow: AirflowAddress | None = None
     sources: Mapping[str, Database] = field(default_factory=dict)
@@ -54,7 +57,8 @@ class StackState:
     def write(self, home: StackHome) -> None:
         """Write stack.json, readable for its owner only."""
         document = {
-            **({"kafka": {"bootstrap.servers": self.kafka}} if self.kafka else {}),
+            **({"broker": {"bootstrap.servers": self.kafka}} if self.kafka else {}),
+            **({"kafka": dict(self.lakehouse_kafka)} if self.lakehouse_kafka else {}),
             **({"connect": {"url": self.connect}} if self.connect else {}),
             **({"airflow": asdict(self.airflow)} if self.airflow else {}),
             **{kind: _documents(getattr(self, kind)) for kind in _LOGINS},
@@ -75,7 +79,8 @@ def read_state(home: StackHome) -> StackState:
         return StackState(
             processes=tuple(ProcessRecord(**record) for record in found["processes"]),
             ports=found["ports"],
-            kafka=found.get("kafka", {}).get("bootstrap.servers"),
+            kafka=found.get("broker", {}).get("bootstrap.servers"),
+            lakehouse_kafka=found.get("kafka", {}),
             connect=found.get("connect", {}).get("url"),
             airflow=AirflowAddress(**found["airflow"]) if "airflow" in found else None,
             **{kind: _databases(found.get(kind, {})) for kind in _LOGINS},

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import psycopg
 import pymysql
 import pytest
+from confluent_kafka import KafkaError, KafkaException, Producer
+from confluent_kafka.admin import AdminClient, NewTopic
 
 from infra.clients import query, run_sql
+from infra.kafka_logins import LAKEHOUSE
 from infra.registrations import SIGNAL_TABLE
 from infra.sources import DEBEZIUM, SAMPLE_SOURCES, Database, Engine
+from lakehouse.config.kafka import client_properties, kafka_properties
 from lakehouse.inspection.addresses import database_of, signals_of
+from lakehouse.spark.kafka import read_topics
 from tests.stack.conftest import Stack
 
 REFUSED = (psycopg.errors.InsufficientPrivilege, pymysql.err.OperationalError)
@@ -87,3 +94,37 @@ def test_only_a_script_holds_several_statements(stack: Stack, name: str) -> None
         query(login, "SELECT 1; SELECT 2")
     assert query(login, "SELECT 1") == [(1,)]
     run_sql(login, "SELECT 1; SELECT 2")
+
+
+@pytest.mark.parametrize("name", SAMPLE_SOURCES)
+def test_the_lakehouse_reads_its_topics_and_writes_none_of_them(stack: Stack, name: str) -> None:
+    source = stack.source(name)
+    properties = kafka_properties(source, stack.settings, {})
+    assert properties["sasl.username"] == LAKEHOUSE
+    mine = {topic for topic in stack.topics() if topic.startswith(f"{name}.")}
+    assert mine
+    assert mine <= {bounds.topic for bounds in read_topics(source, properties).bounds}
+    login = client_properties(properties)
+    topic, admin = min(mine), AdminClient({**login, "log_level": "0"})
+    assert write(login, topic) == KafkaError.TOPIC_AUTHORIZATION_FAILED
+    made = admin.create_topics([NewTopic(f"{name}.public.made", 1, 1)])
+    for pending in (*made.values(), *admin.delete_topics([topic]).values()):
+        with pytest.raises(KafkaException) as refused:
+            pending.result(30)
+        assert refused.value.args[0].code() == KafkaError.TOPIC_AUTHORIZATION_FAILED
+
+
+def test_the_lakehouse_sees_no_topics_of_others(stack: Stack) -> None:
+    login = client_properties(kafka_properties(stack.source("shop"), stack.settings, {}))
+    seen = AdminClient({**login, "log_level": "0"}).list_topics(timeout=30).topics
+    assert {"connect-config", "connect-offset", "connect-status"} <= stack.topics().keys()
+    assert [topic for topic in seen if topic.startswith("connect-")] == []
+
+
+def write(login: Mapping[str, str], topic: str) -> int:
+    """What the broker answers who writes to a topic."""
+    answers: list[int] = []
+    producer = Producer({**login, "log_level": 0})
+    producer.produce(topic, b"{}", on_delivery=lambda error, _: answers.append(error.code()))
+    producer.flush(30)
+    return answers[0]

@@ -35,7 +35,8 @@ def test_everything_listens_on_loopback_only(stack: Stack):
     listening = listening_addresses(pids)
     assert {address for address, _ in listening} == {"127.0.0.1"}
     ports = stack.state.ports
-    needed = ("kafka", "kafka:controller", "connect", "postgresql", "mysql", "mariadb")
+    brokers = ("kafka", "kafka:controller", "kafka:logins")
+    needed = (*brokers, "connect", "postgresql", "mysql", "mariadb")
     assert {ports[name] for name in needed} <= {port for _, port in listening}
     assert {port for _, port in listening} <= set(ports.values())
 

@@ -145,6 +145,7 @@ def test_the_state_is_read_as_it_was_written(home: StackHome):
         processes=(ProcessRecord("kafka", os.getpid(), 7),),
         ports={"kafka": 1},
         kafka="127.0.0.1:1",
+        lakehouse_kafka={"bootstrap.servers": "127.0.0.1:4", "sasl.username": "lakehouse"},
         connect="http://127.0.0.1:2",
         airflow=AirflowAddress("http://127.0.0.1:3", "admin", "/file"),
         sources={"inventory": DATABASE},

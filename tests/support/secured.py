@@ -10,28 +10,17 @@ from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from pathlib import Path
 
-from confluent_kafka.admin import (
-    AclBinding,
-    AclOperation,
-    AclPermissionType,
-    AdminClient,
-    ResourcePatternType,
-    ResourceType,
-    ScramCredentialInfo,
-    ScramMechanism,
-    UserScramCredentialUpsertion,
-)
+from confluent_kafka.admin import AdminClient
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from infra.home import write_private
+from infra.kafka_logins import SCRAM, Grant, admit, allow, login_listener
 from infra.ports import LOOPBACK
 from tests.support.broker import Broker, running_broker
 
-_DEADLINE_S = 30
-SCRAM = "SCRAM-SHA-512"
 # What JAAS, JSON and shells spell in other ways.
 ODD = "\"\\ ';$,="
 
@@ -106,28 +95,11 @@ class Secured:
     def add_user(self, name: str) -> None:
         """A login that may do nothing yet."""
         self.passwords[name] = ODD + secrets.token_urlsafe(18)
-        info = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096)
-        change = UserScramCredentialUpsertion(name, info, self.passwords[name].encode())
-        for answer in self.admin.alter_user_scram_credentials([change]).values():
-            answer.result(_DEADLINE_S)
+        admit(self.admin, name, self.passwords[name])
 
     def grant(self, user: str, topic: str, *operations: str, prefixed: bool = False) -> None:
         """Let a login do operations (`READ`, …) on a topic."""
-        pattern = ResourcePatternType.PREFIXED if prefixed else ResourcePatternType.LITERAL
-        bindings = [
-            AclBinding(
-                ResourceType.TOPIC,
-                topic,
-                pattern,
-                f"User:{user}",
-                "*",
-                AclOperation[operation],
-                AclPermissionType.ALLOW,
-            )
-            for operation in operations
-        ]
-        for answer in self.admin.create_acls(bindings).values():
-            answer.result(_DEADLINE_S)
+        allow(self.admin, user, Grant(topic, operations, prefixed))
 
     def properties(self, user: str, **changes: str) -> dict[str, str]:
         """How a login reaches it; in the names of changes `_` stands for a dot."""
@@ -156,19 +128,9 @@ def secured_broker(folder: Path) -> Iterator[Secured]:
 
 
 def _listener(key: Path) -> Mapping[str, str]:
-    open_to_clients = f"PLAINTEXT://{LOOPBACK}:{{plain}},SECURE://{LOOPBACK}:{{port}}"
-    protocols = {"PLAINTEXT": "PLAINTEXT", "CONTROLLER": "PLAINTEXT", "SECURE": "SASL_SSL"}
+    ports = {name: f"{{{name}}}" for name in ("plain", "port", "controller")}
     return {
-        "listeners": f"{open_to_clients},CONTROLLER://{LOOPBACK}:{{controller}}",
-        "advertised.listeners": open_to_clients,
-        "listener.security.protocol.map": ",".join(f"{n}:{p}" for n, p in protocols.items()),
+        **login_listener("SECURE", "SASL_SSL", **ports),
         "listener.name.secure.ssl.keystore.type": "PEM",
         "listener.name.secure.ssl.keystore.location": str(key),
-        "listener.name.secure.sasl.enabled.mechanisms": SCRAM,
-        f"listener.name.secure.{SCRAM.lower()}.sasl.jaas.config": (
-            "org.apache.kafka.common.security.scram.ScramLoginModule required;"
-        ),
-        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-        # Who comes without a login does so at the listener of tests alone.
-        "super.users": "User:ANONYMOUS",
     }

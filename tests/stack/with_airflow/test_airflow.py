@@ -85,16 +85,15 @@ def test_airflow_makes_objects_of_no_classes_but_its_own(stack: Stack, airflow: 
     written.read(stack.home.airflow / "airflow.cfg")
     assert written.sections()
     assert not written.has_option("core", option)
-    found = environment(stack.home, stack.settings, load_sources(stack.settings), "")
+    found = environment(stack.home, stack.settings, load_sources(stack.settings), {})
     assert not [name for name in found if option in name.lower()]
 
 
 def test_tasks_find_the_connections_of_the_toml_files(tmp_path: Path):
     settings = settings_of(tmp_path)
-    found = environment(StackHome(tmp_path), settings, load_sources(settings), "127.0.0.1:9092")
-    assert json.loads(found["AIRFLOW_CONN_KAFKA_SHOP"])["extra"] == {
-        "bootstrap.servers": "127.0.0.1:9092"
-    }
+    kafka = {"bootstrap.servers": "127.0.0.1:9092", "sasl.username": "lakehouse"}
+    found = environment(StackHome(tmp_path), settings, load_sources(settings), kafka)
+    assert json.loads(found["AIRFLOW_CONN_KAFKA_SHOP"])["extra"] == kafka
     assert json.loads(found["AIRFLOW_CONN_SPARK_DEFAULT"])["host"] == "local[2]"
     assert found["LAKEHOUSE_HOME"] == str(tmp_path)
     assert found["LAKEHOUSE_SOURCES"] == str(settings.sources)

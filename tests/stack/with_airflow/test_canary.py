@@ -101,10 +101,10 @@ def tempted(
     stack: Stack, api: AirflowApi, schedule: Schedule, ingested: Ingested, mask_key: str
 ) -> Iterator[Tempted]:
     wrong = {"wrong kafka": secrets.token_hex(12), "wrong database": secrets.token_hex(12)}
-    canaries = {"kafka": secrets.token_hex(12), "mask key": mask_key, **wrong}
+    canaries = {"stored kafka": secrets.token_hex(12), "mask key": mask_key, **wrong}
     canaries |= stack.home.passwords()
     (schedule.settings.sources / "canary.toml").write_text(SOURCE)
-    send(api, "POST", "connections", broker_of(str(stack.state.kafka), canaries["kafka"]))
+    send(api, "POST", "connections", broker_of(str(stack.state.kafka), canaries["stored kafka"]))
     send(api, "POST", "connections", login_of(stack, stack.database("inventory").password))
     api.ensure_pool("ingest_canary")
     for dag in ("ingest_canary", *FAILING):
