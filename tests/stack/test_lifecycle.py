@@ -99,6 +99,7 @@ def test_no_password_is_in_logs_arguments_or_connector_configurations(stack: Sta
 
 
 def test_status_tells_servers_connectors_and_lag(stack: Stack):
+    stack.barrier("shop")
     found = status(stack.settings)
     running = {server.name for server in found.servers if server.is_running}
     assert running >= {"kafka", "connect", "postgresql", "mysql", "mariadb"}
