@@ -39,7 +39,19 @@ def test_addresses_that_can_be_used_stay_as_they_are(tmp_path: Path) -> None:
     for uri in (local, "https://host/catalog", "sqlite:////a/b"):
         assert Settings.from_environment({"LAKEHOUSE_CATALOG_URI": uri}).catalog_uri == uri
     settings = Settings.from_environment({"LAKEHOUSE_HOME": str(tmp_path)})
-    assert connect_url(settings, {"LAKEHOUSE_CONNECT": "http://host:8083/"}) == "http://host:8083"
+    for uri in ("http://127.0.0.1:8083", "https://host:8083"):
+        assert connect_url(settings, {"LAKEHOUSE_CONNECT": f"{uri}/"}) == uri
+
+
+def test_kafka_connect_of_another_machine_is_reached_with_tls_or_where_a_person_allows_it_without(
+    tmp_path: Path,
+) -> None:
+    settings = Settings.from_environment({"LAKEHOUSE_HOME": str(tmp_path)})
+    for uri in ("http://host:8083", "http://host:8083/?lakehouse.plaintext=false", "host:8083"):
+        with pytest.raises(ConfigError, match=r"LAKEHOUSE_CONNECT: .* without TLS"):
+            connect_url(settings, {"LAKEHOUSE_CONNECT": uri})
+    allowed = {"LAKEHOUSE_CONNECT": "http://host:8083/?lakehouse.plaintext=true"}
+    assert connect_url(settings, allowed) == "http://host:8083"
 
 
 def test_what_airflow_has_stored_is_read_after_a_restart(tmp_path: Path) -> None:

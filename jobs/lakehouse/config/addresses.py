@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult, parse_qsl, urlsplit
 
 from lakehouse.errors import ConfigError
 
@@ -46,4 +46,23 @@ def refuse_login(parts: SplitResult, variable: str) -> None:
             f"{variable}: there is a login in the address (not shown): expected "
             f"{parts.scheme}://host:port, since addresses are shown in errors and in Spark's "
             "settings; let a proxy on this machine add the login"
+        )
+
+
+def allows_plaintext(parts: SplitResult) -> bool:
+    """Whether nothing has to be encrypted: this machine alone is reached, or a person says so."""
+    query = dict(parse_qsl(parts.query))
+    return is_loopback(parts.hostname or "") or query.get(PLAINTEXT) == "true"
+
+
+def refuse_unencrypted(parts: SplitResult, variable: str) -> None:
+    """Refuse an address of another machine that is reached by HTTP without TLS.
+
+    Raises:
+        ConfigError: It is, and nobody allowed it.
+    """
+    if parts.scheme != "https" and not allows_plaintext(parts):
+        raise ConfigError(
+            f"{variable}: another machine would be reached without TLS: expected https://…; where "
+            f"nobody else reads the network, say so behind the address: ?{PLAINTEXT}=true"
         )

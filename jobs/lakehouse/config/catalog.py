@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from urllib.parse import SplitResult, parse_qsl
 
-from lakehouse.config.addresses import PLAINTEXT, is_loopback, read_address, refuse_login
+from lakehouse.config.addresses import PLAINTEXT, allows_plaintext, read_address, refuse_login
 from lakehouse.errors import ConfigError
 
 CATALOG_SCHEMES = ("sqlite", "postgresql", "http", "https")
@@ -78,8 +78,7 @@ def _check_options(options: Mapping[str, str]) -> None:
 
 
 def _is_safe(scheme: str, parts: SplitResult) -> bool:
-    query = _query(parts)
     is_verified = scheme == "https" or (
-        scheme == "postgresql" and query.get("sslmode") in _VERIFIED
+        scheme == "postgresql" and _query(parts).get("sslmode") in _VERIFIED
     )
-    return is_verified or is_loopback(parts.hostname or "") or query.get(PLAINTEXT) == "true"
+    return is_verified or allows_plaintext(parts)

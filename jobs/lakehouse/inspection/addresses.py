@@ -11,7 +11,7 @@ from infra.home import StackHome
 from infra.sources import Database, Engine
 from infra.state import read_state
 from lakehouse.config import Settings, SourceConfig
-from lakehouse.config.addresses import read_address, refuse_login
+from lakehouse.config.addresses import read_address, refuse_login, refuse_unencrypted
 from lakehouse.errors import ConfigError
 from lakehouse.inspection.database_tls import tls_of
 
@@ -24,12 +24,15 @@ def connect_url(settings: Settings, environment: Mapping[str, str] | None = None
     """The address of Kafka Connect's REST interface; None where nobody says it.
 
     Raises:
-        ConfigError: It cannot be read, or a login stands in it. It is not shown.
+        ConfigError: It cannot be read, a login stands in it, or another machine would be reached
+            without TLS and nobody allowed it. It is not shown.
     """
     given = os.environ if environment is None else environment
     if url := given.get(CONNECT, ""):
-        refuse_login(read_address(url, CONNECT), CONNECT)
-        return url.rstrip("/")
+        parts = read_address(url, CONNECT)
+        refuse_login(parts, CONNECT)
+        refuse_unencrypted(parts, CONNECT)
+        return parts._replace(query="").geturl().rstrip("/")
     return read_state(StackHome(settings.home)).connect
 
 
