@@ -31,10 +31,6 @@ _DEFAULTS = {
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "WARN",
     "spark.scheduler.mode": "FAIR",
-    # Spark's own, and what Kafka and catalogs call otherwise.
-    "spark.redaction.regex": (
-        "(?i)secret|password|token|access[.]?key|jdbc.user|credential|jaas|keystore[.]key"
-    ),
 }
 
 

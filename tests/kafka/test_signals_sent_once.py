@@ -16,6 +16,7 @@ from lakehouse.failpoints import VARIABLE
 from lakehouse.plan.signals.record import Signal
 from lakehouse.signalling.sending import send_by_topic
 from tests.support.broker import Broker
+from tests.support.sampling import TIMES
 from tests.support.topics import Topics, consumed
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -42,9 +43,10 @@ def killed(address: str, topic: str, point: str) -> int:
     ).returncode
 
 
+@pytest.mark.parametrize("_", TIMES)
 @pytest.mark.parametrize(("point", "sent"), [("before_commit", 0), ("after_commit", 1)])
 def test_a_signal_whose_sender_is_killed_is_sent_once_by_the_next_one(
-    topics: Topics, broker: Broker, point: str, sent: int
+    topics: Topics, broker: Broker, point: str, sent: int, _: int
 ) -> None:
     name = topics.create(topic=f"{topics.prefix}.signals")
 

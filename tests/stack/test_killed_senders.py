@@ -17,6 +17,7 @@ from lakehouse.plan.signals.connector import Channel
 from lakehouse.plan.signals.request import Action, Request
 from lakehouse.signalling.requests import send
 from tests.stack.conftest import REPOSITORY, Stack
+from tests.support.sampling import TIMES
 
 SAMPLED, *OTHERS = SAMPLE_SOURCES
 FURTHER = [pytest.param(source, marks=pytest.mark.further) for source in OTHERS]
@@ -50,12 +51,13 @@ def killed(stack: Stack, point: str, source: str, number: str) -> int:
     ).returncode
 
 
+@pytest.mark.parametrize("_", TIMES)
 @pytest.mark.parametrize("source", [SAMPLED, *FURTHER])
 @pytest.mark.parametrize(
     ("point", "told"), [("before_commit", "sent to"), ("after_commit", "is already in")]
 )
 def test_a_signal_whose_sender_is_killed_is_sent_once_by_the_next_one(
-    stack: Stack, source: str, point: str, told: str
+    stack: Stack, source: str, point: str, told: str, _: int
 ):
     number = str(uuid.uuid4())
     assert killed(stack, point, source, number) == -signal.SIGKILL

@@ -9,6 +9,8 @@ from typing import TypeVar
 Case = TypeVar("Case")
 # Set by `make soak`.
 EVERY_CASE = bool(os.environ.get("LAKEHOUSE_EVERY_CASE"))
+# How often one case is tried whose moment is never quite the same.
+TIMES = range(20 if EVERY_CASE else 1)
 
 
 def sample(cases: Iterable[Case], kind: Callable[[Case], str]) -> list[Case]:

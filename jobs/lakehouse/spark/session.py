@@ -39,6 +39,8 @@ _QUIET = {
     "org.apache.spark.util.AccumulatorContext": "ERROR",
     "org.apache.spark.util.SparkStringUtils": "ERROR",
 }
+# The names of settings whose values Spark shows nowhere.
+_HIDDEN = "(?i)secret|password|token|access[.]?key|jdbc.user|credential|jaas|keystore[.]key"
 _EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 
 
@@ -106,6 +108,8 @@ def session_properties(settings: Settings) -> dict[str, str]:
         "spark.python.sql.dataFrameDebugging.enabled": "false",
         # What Spark's pages say of a query, which is written whether they are open or not.
         "spark.sql.ui.explainMode": "simple",
+        # Spark's own, and what Kafka and catalogs call otherwise.
+        "spark.redaction.regex": _HIDDEN,
         **spark_catalog_properties(settings),
     }
 
