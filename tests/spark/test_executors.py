@@ -23,6 +23,17 @@ from tests.support.damage import local
 ROOT = Path(__file__).resolve().parents[2]
 # Where an executor dies: what the application logs as each step begins.
 DEADLY = ("step=apply", "step=validate")
+OUT_OF_MEMORY, TWICE = "OutOfMemoryError", 5
+# Each task that takes longer than a moment is begun once more elsewhere.
+EAGER = {
+    "spark.speculation.interval": "5ms",
+    "spark.speculation.minTaskRuntime": "1ms",
+    "spark.speculation.multiplier": "1.01",
+    "spark.speculation.quantile": "0.1",
+    "spark.speculation.task.duration.threshold": "5ms",
+    "spark.eventLog.enabled": "true",
+    "spark.eventLog.compress": "false",
+}
 
 
 @contextmanager
@@ -77,6 +88,45 @@ def test_executors_that_die_change_nothing(
             running.kill_executor()
         assert process.wait() == 0, log.read_text(encoding="utf-8")[-4000:]
     is_done(campaign, log, "Lost executor", len(DEADLY))
+
+
+@pytest.mark.further
+def test_an_executor_without_memory_changes_nothing(
+    spark: SparkSession, settings: Settings, tmp_path: Path
+) -> None:
+    campaign = begin(spark, settings, tmp_path / "runs", "starved")
+    campaign.bank.transfer(20)
+    log = tmp_path / "application.log"
+    with (
+        cluster(tmp_path / "cluster", settings.home) as running,
+        application(campaign, running, log) as process,
+    ):
+        until(lambda: DEADLY[0] in log.read_text(encoding="utf-8"), process, log)
+        running.starve_executor()
+        assert process.wait() == 0, log.read_text(encoding="utf-8")[-4000:]
+        told = (each.read_text("utf-8") for each in running.folder.glob("work/*/*/std*"))
+        assert any(OUT_OF_MEMORY in text for text in told)
+    is_done(campaign, log, "Lost executor", 1)
+
+
+@pytest.mark.further
+def test_tasks_that_run_twice_at_one_moment_change_nothing(
+    spark: SparkSession, settings: Settings, tmp_path: Path
+) -> None:
+    campaign = begin(spark, settings, tmp_path / "runs", "speculation")
+    campaign.bank.transfer(200)
+    log, events = tmp_path / "application.log", tmp_path / "events"
+    events.mkdir()
+    eager = EAGER | {"spark.eventLog.dir": events.as_uri()}
+    with (
+        cluster(tmp_path / "cluster", settings.home, settings=eager) as running,
+        application(campaign, running, log) as process,
+    ):
+        assert process.wait() == 0, log.read_text(encoding="utf-8")[-4000:]
+    told = "".join(each.read_text("utf-8") for each in events.rglob("events_*"))
+    begun = [line for line in told.splitlines() if '"SparkListenerTaskStart"' in line]
+    assert sum('"Speculative":true' in line for line in begun) >= TWICE, len(begun)
+    is_done(campaign, log, "", 0)
 
 
 @pytest.mark.further

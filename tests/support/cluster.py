@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 import pyspark
 
@@ -23,6 +25,7 @@ _REPOSITORY = Path(__file__).resolve().parents[2]
 _DEADLINE_S = 60
 _CLASSES = "org.apache.spark.deploy"
 _EXECUTOR_MB = 600
+_NO_SETTINGS: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -50,13 +53,23 @@ class Cluster:
             if b"CoarseGrainedExecutorBackend" in line and parent(pid) in workers
         ]
 
-    def kill_executor(self) -> None:
-        """SIGKILL of one executor, once there is one for each worker."""
+    def await_executors(self) -> list[int]:
+        """The executors, once there is one for each worker."""
         until = time.monotonic() + _DEADLINE_S
         while len(found := self.executors()) < len(self.workers):
             assert time.monotonic() < until, f"executors {found}: expected {len(self.workers)}"
             time.sleep(0.1)
-        os.kill(found[0], signal.SIGKILL)
+        return found
+
+    def kill_executor(self) -> None:
+        """SIGKILL of one executor, once there is one for each worker."""
+        os.kill(self.await_executors()[0], signal.SIGKILL)
+
+    def starve_executor(self) -> None:
+        """One executor gets no more memory from the system, not even for a thread's stack."""
+        pid = self.await_executors()[0]
+        has = int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[0])
+        resource.prlimit(pid, resource.RLIMIT_AS, (has * resource.getpagesize(),) * 2)
 
     def kill_worker(self) -> None:
         """SIGKILL of one worker with its executors."""
@@ -69,8 +82,17 @@ class Cluster:
 
 
 @contextmanager
-def cluster(folder: Path, home: Path, workers: int = 2) -> Iterator[Cluster]:
-    """Start a cluster; it ends with the block."""
+def cluster(
+    folder: Path, home: Path, workers: int = 2, settings: Mapping[str, str] = _NO_SETTINGS
+) -> Iterator[Cluster]:
+    """Start a cluster; it ends with the block.
+
+    Args:
+        folder: Becomes its own.
+        home: Of the applications.
+        workers: How many, of one core each.
+        settings: More of what its applications find in `spark-defaults.conf`, or others.
+    """
     (folder / "conf").mkdir(parents=True)
     port = choose_ports(["master"], {})["master"]
     url = f"spark://{LOOPBACK}:{port}"
@@ -83,7 +105,7 @@ def cluster(folder: Path, home: Path, workers: int = 2) -> Iterator[Cluster]:
     }
     begun = Path(environment["SPARK_CONF_DIR"]) / "spark-defaults.conf"
     defaults = dict(line.split(" ", 1) for line in begun.read_text().splitlines())
-    defaults |= _defaults(url, home, _wheel(folder))
+    defaults |= {**_defaults(url, home, _wheel(folder)), **settings}
     text = "".join(f"{name} {value}\n" for name, value in defaults.items())
     (folder / "conf" / "spark-defaults.conf").write_text(text, encoding="utf-8")
     with ExitStack() as stack:
@@ -93,15 +115,20 @@ def cluster(folder: Path, home: Path, workers: int = 2) -> Iterator[Cluster]:
 
         named = ("--host", LOOPBACK, "--port", str(port), "--webui-port", "0")
         start("master", f"{_CLASSES}.master.Master", *named)
-        of_worker = ("--host", LOOPBACK, "--cores", "1", "--memory", f"{_EXECUTOR_MB}m")
-        of_worker += ("--webui-port", "0", "--work-dir", str(folder / "work"), url)
+        of_worker = ("--cores", "1", "--memory", f"{_EXECUTOR_MB}m", "--webui-port", "0")
+        of_worker += ("--work-dir", str(folder / "work"), url)
         begun_workers = [
-            start(f"worker{number}", f"{_CLASSES}.worker.Worker", *of_worker)
-            for number in range(workers)
+            start(f"worker{number}", f"{_CLASSES}.worker.Worker", "--host", host, *of_worker)
+            for number, host in enumerate(_hosts(workers))
         ]
         for number in range(workers):
             _await(folder / f"worker{number}.log", "Successfully registered with master")
         yield Cluster(folder, tuple(begun_workers))
+
+
+def _hosts(count: int) -> list[str]:
+    """Addresses of this machine, one each: a task is begun a second time on another host alone."""
+    return [f"127.0.0.{number}" for number in range(1, count + 1)]
 
 
 def _defaults(url: str, home: Path, wheel: Path) -> dict[str, str]:
