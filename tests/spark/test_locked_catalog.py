@@ -20,7 +20,8 @@ from lakehouse.failpoints import VARIABLE
 from lakehouse.plan.catalog import BUSY_TIMEOUT_S
 from lakehouse.plan.lease import HEARTBEAT_S, TTL_S
 from lakehouse.spark.leases import Leases
-from lakehouse.spark.ledger import Ledger, open_catalog
+from lakehouse.spark.ledger import Ledger
+from lakehouse.spark.opening import open_catalog
 from tests.support.commands import ended_command, lakehouse
 from tests.support.debezium import Postgres, Table, column
 

@@ -17,7 +17,8 @@ from typing import TypeAlias
 from pyiceberg.catalog import Catalog
 
 from lakehouse.config import Settings
-from lakehouse.spark.ledger import Ledger, open_catalog
+from lakehouse.spark.ledger import Ledger
+from lakehouse.spark.opening import open_catalog
 from tests.support.debezium import Postgres, Row, Table, column
 
 TABLES, ACCOUNTS, EACH = ("giro", "savings", "cash"), 4, 100

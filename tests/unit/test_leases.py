@@ -17,7 +17,7 @@ from lakehouse.errors import Superseded
 from lakehouse.plan.lease import BETWEEN_STEPS_S, Holder, Lease, may_take
 from lakehouse.spark.lease_table import LEASES, LeaseTable
 from lakehouse.spark.leases import Leases
-from lakehouse.spark.ledger import open_catalog
+from lakehouse.spark.opening import open_catalog
 from tests.support.lost_answers import losing_commits
 
 

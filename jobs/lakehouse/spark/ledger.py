@@ -6,12 +6,10 @@ Writes are appends only; a row that is written twice says the same thing twice.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
-from pyiceberg.catalog import Catalog, load_catalog
 from pyiceberg.exceptions import (
     CommitFailedException,
     CommitStateUnknownException,
@@ -24,8 +22,6 @@ from pyiceberg.transforms import IdentityTransform
 from sqlalchemy.exc import DBAPIError
 
 from lakehouse.config import Settings
-from lakehouse.errors import StepFailed
-from lakehouse.plan.catalog import BUSY_TIMEOUT_S, CATALOG, pyiceberg_properties
 from lakehouse.plan.handover import waiting_cuts
 from lakehouse.plan.records import (
     CUTS,
@@ -39,13 +35,12 @@ from lakehouse.plan.records import (
     RunRow,
     SchemaVersionRow,
 )
-from lakehouse.plan.store_faults import store_fault
 from lakehouse.spark.appending import append
 from lakehouse.spark.control_rows import arrow_schema, to_arrow
 from lakehouse.spark.data_files import DataFiles
 from lakehouse.spark.metadata import ensure_namespace
 from lakehouse.spark.newest import newest_rows
-from lakehouse.spark.opening import load_table
+from lakehouse.spark.opening import load_table, open_catalog
 
 # All sources append to the same tables: an append that another one overtook is tried again. What
 # each commit reads and writes again (manifests, older snapshots and metadata) stays short.
@@ -61,31 +56,6 @@ _PROPERTIES = {
 _MOST_OLD_SNAPSHOTS = 10
 # PyIceberg tries an append again only while the snapshot is there that it began with.
 _CONTESTED = timedelta(minutes=1)
-
-# Another process may be first with each of them.
-_OWN_TABLES = ("iceberg_tables", "iceberg_namespace_properties")
-
-
-def open_catalog(settings: Settings) -> Catalog:
-    """PyIceberg's catalog over the same tables as Spark's.
-
-    PyIceberg makes a new catalog's own tables without asking whether another process just did.
-
-    Raises:
-        StepFailed: Its file is locked, or its disk is full.
-    """
-    properties, until = pyiceberg_properties(settings), time.monotonic() + BUSY_TIMEOUT_S
-    for _ in _OWN_TABLES:
-        # A lock that outlasted one try outlasts the next.
-        if time.monotonic() < until:
-            with suppress(DBAPIError):
-                return load_catalog(CATALOG, **properties)
-    try:
-        return load_catalog(CATALOG, **properties)
-    except DBAPIError as failure:
-        if (fault := store_fault(failure)) is None:
-            raise
-        raise StepFailed(f"Catalog of {settings.home}: {fault}") from failure
 
 
 class Ledger:

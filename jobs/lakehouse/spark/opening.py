@@ -1,15 +1,68 @@
-"""Opens tables through PyIceberg, whose own error does not name metadata that cannot be read."""
+"""Opens the catalog and its tables through PyIceberg, and says in words what cannot be read."""
 
 from __future__ import annotations
 
-from pyiceberg.catalog import Catalog
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+
+from pyiceberg.catalog import Catalog, load_catalog
 from pyiceberg.catalog.sql import IcebergTables, SqlCatalog
 from pyiceberg.exceptions import ValidationError
 from pyiceberg.table import Table
 from sqlalchemy import select
+from sqlalchemy.engine.interfaces import DBAPIConnection
+from sqlalchemy.event import listen
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
-from lakehouse.errors import first_line
+from lakehouse.config import Settings
+from lakehouse.errors import StepFailed, first_line
+from lakehouse.plan.catalog import BUSY_TIMEOUT_S, CATALOG, pyiceberg_properties
+from lakehouse.plan.store_faults import store_fault
+
+# Another process may be first with each of them.
+_OWN_TABLES = ("iceberg_tables", "iceberg_namespace_properties")
+
+
+def open_catalog(settings: Settings) -> Catalog:
+    """PyIceberg's catalog over the same tables as Spark's.
+
+    PyIceberg makes a new catalog's own tables without asking whether another process just did.
+
+    Raises:
+        StepFailed: Its file is locked, or its disk is full.
+    """
+    properties, until = pyiceberg_properties(settings), time.monotonic() + BUSY_TIMEOUT_S
+    for _ in _OWN_TABLES:
+        # A lock that outlasted one try outlasts the next.
+        if time.monotonic() < until:
+            with suppress(DBAPIError):
+                return _loaded(properties)
+    try:
+        return _loaded(properties)
+    except DBAPIError as failure:
+        if (fault := store_fault(failure)) is None:
+            raise
+        raise StepFailed(f"Catalog of {settings.home}: {fault}") from failure
+
+
+def _loaded(properties: Mapping[str, str]) -> Catalog:
+    catalog = load_catalog(CATALOG, **properties)
+    if isinstance(catalog, SqlCatalog) and catalog.engine.dialect.name == "sqlite":
+        listen(catalog.engine, "checkin", _end_transaction)
+    return catalog
+
+
+def _end_transaction(connection: DBAPIConnection | None, _: object) -> None:
+    """Undo what SQLite did not commit since others read the file.
+
+    SQLAlchemy takes a commit that failed for the end of its transaction; SQLite goes on with it,
+    lets nobody else in, and the next commit of the connection makes it as well
+    (https://www.sqlite.org/lang_transaction.html).
+    """
+    if connection is not None:
+        connection.rollback()
 
 
 def load_table(catalog: Catalog, table: str) -> Table:
