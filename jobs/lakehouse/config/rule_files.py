@@ -42,7 +42,7 @@ def _with_files(name: str, table: object, folder: Path) -> object:
     if isinstance(file := table.get("contract"), str):
         path = _beside(folder, file)
         contract = read_contract(_document(path), name, str(path))
-        rules += contract.rules
+        rules += [_checked(rule, f"{path}: rule {rule['name']!r}") for rule in contract.rules]
         left = contract.not_judged
     if isinstance(file := table.get("expectations"), str):
         path = _beside(folder, file)
