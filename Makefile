@@ -35,7 +35,7 @@ demo: setup ## the main job on real databases, until Ctrl-C (KEEP=0: stop at the
 
 .PHONY: test
 test: setup ## all tests, with real databases, Kafka, Spark and Airflow
-	@$(BIN)/python -m pytest -p tests.plugins.loud_skips -n 4 --no-loadscope-reorder
+	@$(BIN)/python -m pytest -p tests.plugins.loud_skips -n 4 --no-loadscope-reorder --durations=40
 
 .PHONY: check
 check: environment ## lint, format, types, import rules, quick tests

@@ -42,7 +42,8 @@ def test_a_file_that_is_gone_or_torn_is_named(text: str, file: str) -> None:
     assert store_fault(RuntimeError(text), "s") == (
         f"file {file} is not there, or not as it was written: expected every file of "
         "its tables to be whole; `lakehouse doctor --source s` names all that is broken, and "
-        "`--repair` mends it"
+        "`--repair` mends it; where it finds nothing the file was only staged, and the next run "
+        "stages its rows again"
     )
 
 

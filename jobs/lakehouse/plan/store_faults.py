@@ -53,7 +53,10 @@ class _Fault(Enum):
     TORN_FILE = (
         _FILE.pattern,
         "file {file} is not there, or not as it was written",
-        f"every file of its tables to be whole; {_DOCTOR}",
+        (
+            f"every file of its tables to be whole; {_DOCTOR}; where it finds nothing the file was "
+            "only staged, and the next run stages its rows again"
+        ),
     )
     TORN_PART = (
         (

@@ -20,6 +20,7 @@ from tests.stack.with_airflow.moments import (
     LANDING,
     MAINTAINING,
     NAME,
+    PUBLISHING,
     VALIDATING,
     AtWork,
     Moment,
@@ -138,7 +139,9 @@ FAULTS: tuple[tuple[Moment, Disturb], ...] = (
     (APPLYING, stop_worker),
     (APPLYING, end_worker),
     (VALIDATING, end_worker),
+    (PUBLISHING, end_worker),
     (MAINTAINING, end_worker),
+    (MAINTAINING, stop_worker),
 )
 # The second one is `make test`'s.
 RACES: tuple[tuple[Moment, Disturb], ...] = (
@@ -150,5 +153,6 @@ RACES: tuple[tuple[Moment, Disturb], ...] = (
     (LANDED, rebuild),
     (APPLYING, clear),
     (VALIDATING, mark_failed),
+    (VALIDATING, clear),
     (MAINTAINING, mark_failed),
 )

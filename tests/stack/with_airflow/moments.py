@@ -65,14 +65,26 @@ def _did(step: Step) -> Callable[[Ledger, str], bool]:
     )
 
 
+def _alone(step: Step) -> tuple[bytes, ...]:
+    return (b"SparkSubmit", f"/{step}.py".encode(), f'"name":"{NAME}"'.encode())
+
+
 _RUN = (b"SparkSubmit", b"/run.py", f'"name":"{NAME}"'.encode())
 _MAINTAIN = (b"SparkSubmit", b"/maintain.py", f'"name":"{NAME}"'.encode())
 _SEND = (b"lakehouse\0signal\0", NAME.encode())
 LANDING = Moment("landing", DAG, "land", _RUN, _stages)
 LANDED = Moment("going on behind land", DAG, "land", _RUN, _did("land"))
 APPLYING = Moment("applying", DAG, "land", _RUN, _holds())
+PUBLISHING = Moment("publishing", DAG, "land", _RUN, _did("validate"))
 VALIDATING = Moment("validating", DAG, "land", _RUN, _did("apply"))
 MAINTAINING = Moment("maintaining", "maintain", NAME, _MAINTAIN, _holds(MAINTENANCE_RUN))
+# Where each step is an application, which a task of its own starts.
+ALONE = (
+    Moment("checking", DAG, "check", _alone("check"), _did("land")),
+    Moment("applying", DAG, "apply", _alone("apply"), _holds()),
+    Moment("validating", DAG, "validate", _alone("validate"), _did("apply")),
+    Moment("publishing", DAG, "publish", _alone("publish"), _did("validate")),
+)
 SENDING = Moment(
     "sending",
     f"signal_{NAME}",

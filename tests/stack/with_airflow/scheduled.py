@@ -97,6 +97,12 @@ def end_after(file: Path, duration: str | None) -> None:
     file.write_text(text.replace("[schedule]\n", f"[schedule]\n{more}"))
 
 
+def isolate(file: Path, isolation: str) -> None:
+    """Change whether a run of a source is one application, or each step its own."""
+    text = re.sub('isolation = ".*"\n', "", file.read_text())
+    file.write_text(text.replace("[schedule]\n", f'[schedule]\nisolation = "{isolation}"\n'))
+
+
 def is_due(api: AirflowApi, behind: datetime) -> bool:
     """Whether the Dag, which stands still, has a run to make whose interval ends behind a time.
 

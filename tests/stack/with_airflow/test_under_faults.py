@@ -22,15 +22,17 @@ from tests.stack.test_silver import assert_equal
 from tests.stack.with_airflow.asking import call, until
 from tests.stack.with_airflow.disturbing import FAULTS, RACES, end_worker
 from tests.stack.with_airflow.moments import (
+    ALONE,
     DAG,
     LANDED,
     NAME,
     SENDING,
     AtWork,
+    Moment,
     begin,
     working,
 )
-from tests.stack.with_airflow.scheduled import Schedule, end_after
+from tests.stack.with_airflow.scheduled import Schedule, end_after, isolate
 from tests.support.archives import Message
 from tests.support.sampling import sample, share
 from tests.support.topics import consumed
@@ -50,7 +52,50 @@ TRIED = sample(CASES, lambda case: CASES[case][0])
 def test_silver_is_the_source_behind_a_run_that_was_disturbed(
     stack: Stack, api: AirflowApi, schedule: Schedule, figure: Callable[[str], None], case: str
 ):
-    number, (_, moment, disturb) = list(CASES).index(case), CASES[case]
+    _, moment, disturb = CASES[case]
+    change(stack, list(CASES).index(case))
+    at_work = begin(stack, api, schedule.settings, moment, f"disturbed_{list(CASES).index(case)}")
+    disturb(at_work)
+    [disturbed] = api.await_end([at_work.run], print, 900)
+    is_done_by_the_next(stack, api, f"after_{at_work.run.run_id}")
+    figure(
+        f"Airflow, {share(TRIED, list(CASES))}: {case}: the run ended as {disturbed.state}, the "
+        "next one as success; one writer for each cut, no message twice, silver is the source"
+    )
+
+
+@pytest.fixture(scope="module")
+def in_tasks(api: AirflowApi, schedule: Schedule) -> Iterator[None]:
+    """While each step of the source's runs is an application of its own."""
+    file = schedule.settings.sources / f"{NAME}.toml"
+
+    def is_read(operator: str) -> bool:
+        task = call(f"{api.url}/api/v2/dags/{DAG}/tasks/apply", token=api.token)
+        return bool(task["class_ref"]["class_name"] == operator)
+
+    isolate(file, "task")
+    until(lambda: is_read("SubmittedStep"), f"expected Airflow to read {file.name}")
+    yield
+    isolate(file, "run")
+    until(lambda: not is_read("SubmittedStep"), f"expected Airflow to read {file.name} once more")
+
+
+@pytest.mark.further
+@pytest.mark.timeout(1800)
+@pytest.mark.usefixtures("in_tasks")
+@pytest.mark.parametrize("moment", ALONE, ids=lambda moment: moment.name)
+def test_silver_is_the_source_behind_a_step_of_its_own_whose_worker_was_killed(
+    stack: Stack, api: AirflowApi, schedule: Schedule, moment: Moment
+):
+    change(stack, ALONE.index(moment))
+    at_work = begin(stack, api, schedule.settings, moment, f"alone_{moment.task}")
+    end_worker(at_work)
+    api.await_end([at_work.run], print, 900)
+    is_done_by_the_next(stack, api, f"after_{at_work.run.run_id}")
+
+
+def change(stack: Stack, number: int) -> None:
+    """Change rows, and wait until Kafka has them."""
     barrier = stack.barrier(NAME)
     stack.run(
         NAME,
@@ -59,20 +104,16 @@ def test_silver_is_the_source_behind_a_run_that_was_disturbed(
         f"UPDATE orders SET total = total + 1 WHERE id % 10 = {number % 10}",
     )
     barrier.pass_one()
-    at_work = begin(stack, api, schedule.settings, moment, f"disturbed_{number}")
-    disturb(at_work)
-    [disturbed] = api.await_end([at_work.run], print, 900)
-    [after] = api.await_end([api.trigger(DAG, f"after_{number}")], print, 600)
 
+
+def is_done_by_the_next(stack: Stack, api: AirflowApi, run_id: str) -> None:
+    """One more run ends well; silver is the source, and nothing was written by two or twice."""
+    [after] = api.await_end([api.trigger(DAG, run_id)], print, 600)
     assert after.state == "success"
     ledger = Ledger(stack.settings)
     assert_equal(stack.source(NAME), stack.database(NAME), ledger)
     assert writers(ledger) == []
     assert doubled(ledger) == []
-    figure(
-        f"Airflow, {share(TRIED, list(CASES))}: {case}: the run ended as {disturbed.state}, the "
-        "next one as success; one writer for each cut, no message twice, silver is the source"
-    )
 
 
 @pytest.mark.further
@@ -105,12 +146,7 @@ def test_silver_is_the_source_behind_a_run_whose_tasks_took_too_long(
         until(lambda: attempts(api, run) > 1, "expected Airflow to end the first try", 300)
         api.await_end([run], print, 900)
         assert working(LANDED) == []
-    [after] = api.await_end([api.trigger(DAG, "after_hung")], print, 600)
-    assert after.state == "success"
-    ledger = Ledger(stack.settings)
-    assert_equal(stack.source(NAME), stack.database(NAME), ledger)
-    assert writers(ledger) == []
-    assert doubled(ledger) == []
+    is_done_by_the_next(stack, api, "after_hung")
 
 
 @contextmanager
