@@ -91,7 +91,7 @@ def source_grants(source: SourceConfig) -> Iterator[Grant]:
         if topic is not None:
             yield Grant(topic, reads)
     if kafka.signals is not None:
-        yield Grant(kafka.signals, ("READ", "WRITE"))
+        yield Grant(kafka.signals, (*reads, "WRITE"))
 
 
 def admit(admin: AdminClient, user: str, password: str) -> None:

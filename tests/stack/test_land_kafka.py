@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from infra.kafka_logins import LAKEHOUSE, Grant, allow
 from lakehouse.errors import KafkaUnreachable, LandingRefused
 from lakehouse.plan.event_position import shown_position
 from lakehouse.spark.bronze import Bronze
@@ -23,7 +24,10 @@ from tests.support.topics import Batch, Topics, consumed
 
 @pytest.fixture
 def topics(spark, settings, stack) -> Topics:
-    return Topics(spark, settings, stack.state.kafka, stack.settings.home)
+    topics = Topics(spark, settings, stack.state.kafka, stack.settings.home)
+    grant = Grant(topics.prefix, ("READ", "DESCRIBE_CONFIGS"), prefixed=True)
+    allow(topics.admin, LAKEHOUSE, grant)
+    return topics
 
 
 @pytest.mark.parametrize("name", ["inventory", "shop", "warehouse"])
