@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 from lakehouse.spark import stored
 from lakehouse.spark.collapse import judge_events
 from lakehouse.spark.once import once
-from lakehouse.spark.session import FEW_ROWS, tune
+from lakehouse.spark.session import FEW_ROWS, in_one_task, is_one_task, tune
 from lakehouse.spark.writing import Work
 
 
@@ -33,7 +33,9 @@ def judged_once(
         nothing = stored.nothing_stored(work.spark, work.plan)
         return once(judge_events(rows, nothing, barrier, is_bag=is_bag))
     if not before > FEW_ROWS >= work.messages:
-        found = _stored(work, _keys(rows), has_state=has_state)
+        # A table that one task reads is not asked for the batch's keys alone.
+        keys = None if is_one_task(before + work.messages) else _keys(rows)
+        found = _stored(work, keys, has_state=has_state)
         return once(judge_events(rows, found, barrier, is_bag=is_bag))
     tune(work.spark, work.messages)
     rows = once(rows)
@@ -48,8 +50,9 @@ def _keys(rows: DataFrame) -> DataFrame:
     return rows.groupBy("row_key").agg(F.expr("first(key) AS key"))
 
 
-def _stored(work: Work, keys: DataFrame, *, has_state: bool) -> DataFrame:
+def _stored(work: Work, keys: DataFrame | None, *, has_state: bool) -> DataFrame:
     plan = work.plan
     # Stored images fill unchanged values, or stay when their row is deleted.
     with_image = plan.placeholders or plan.soft
-    return stored.stored_state(work.spark, plan, keys, with_image=with_image, has_state=has_state)
+    found = stored.stored_state(work.spark, plan, keys, with_image=with_image, has_state=has_state)
+    return in_one_task(found, work.messages)

@@ -6,19 +6,23 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from lakehouse.config import Settings
 from lakehouse.config.home import make_private
 from lakehouse.plan.catalog import spark_catalog_properties
 
 FEW_ROWS = 200_000
+# So few rows are one task's: in one partition they need no exchange.
+_ONE_TASK = 20_000
 _OF_FEW_ROWS = {
     "spark.sql.codegen.wholeStage": "false",
     # Spark's own fallback where generated code does not compile.
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.shuffle.partitions": "2",
+    # A check of the plan behind each of the optimizer's rules.
+    "spark.sql.lightweightPlanChangeValidation": "false",
 }
 # What PySpark looks up by name each time that it needs it: the gateway then searches all jars.
 _LOOKED_UP = (
@@ -90,6 +94,21 @@ def tune(session: SparkSession, rows: int) -> None:
             session.conf.set(key, value)
         else:
             session.conf.unset(key)
+
+
+def in_one_task(frame: DataFrame, rows: int) -> DataFrame:
+    """The frame in one partition where it has few rows, so that nothing of it is exchanged.
+
+    Args:
+        frame: Any.
+        rows: How many it has at most.
+    """
+    return frame.coalesce(1) if is_one_task(rows) else frame
+
+
+def is_one_task(rows: int) -> bool:
+    """Whether so many rows are one task's."""
+    return rows <= _ONE_TASK
 
 
 def session_properties(settings: Settings) -> dict[str, str]:

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from lakehouse.names import quote_ident
 from lakehouse.plan.tables import TablePlan
 from lakehouse.spark import silver, tables
+from lakehouse.spark.rows import key_text, row_key
 from lakehouse.spark.sql import literal
 from lakehouse.spark.values import decode_default
 
@@ -20,14 +21,20 @@ _PLACE = "struct(_file AS file, _pos AS pos)"
 
 
 def stored_state(
-    spark: SparkSession, plan: TablePlan, keys: DataFrame, *, with_image: bool, has_state: bool
+    spark: SparkSession,
+    plan: TablePlan,
+    keys: DataFrame | None,
+    *,
+    with_image: bool,
+    has_state: bool,
 ) -> DataFrame:
     """What silver and its state table have for given keys.
 
     Args:
         spark: The session.
         plan: The table.
-        keys: `row_key, key`, each key once; small enough to be sent to every task.
+        keys: `row_key, key`, each key once; small enough to be sent to every task. None for all
+            that there are.
         with_image: Whether the rows' images are needed too.
         has_state: Whether the state table has rows at all.
 
@@ -41,8 +48,12 @@ def stored_state(
     no_image = F.lit(None).cast(_image_type(plan)).alias("stored_image")
     rows = tables.at_ref(spark, plan.silver, plan.base).alias("s")
     image = F.expr(f"{_stored_image(plan)} AS stored_image")
-    live = rows.join(F.broadcast(keys.alias("k")), silver.same_key(plan), "inner").select(
-        "k.row_key",
+    named = row_key(plan, "s") if plan.is_bag else key_text(plan, "s")
+    if keys is not None:
+        rows = rows.join(F.broadcast(keys.alias("k")), silver.same_key(plan), "inner")
+        named = "k.row_key"
+    live = rows.select(
+        F.expr(f"{named} AS row_key"),
         F.col(f"{cdc}.position").alias("stored_position"),
         F.expr(f"struct({cdc}.topic, {cdc}.partition, {cdc}.offset) AS stored_at"),
         F.expr(f"bigint({silver.is_live(cdc)}) AS had"),
@@ -61,11 +72,13 @@ def stored_state(
         )
     if not has_state:
         return live
+    deleted = tables.at_ref(spark, plan.state, plan.base).where(F.col("kind") == silver.DELETE_MARK)
+    if keys is not None:
+        asked = F.broadcast(keys.select(F.col("row_key").alias("asked")))
+        deleted = deleted.join(asked, F.col("key") == F.col("asked"), "left_semi")
     marks = (
-        tables.at_ref(spark, plan.state, plan.base)
-        .where(F.col("kind") == silver.DELETE_MARK)
-        .join(F.broadcast(keys.select("row_key")), F.col("key") == F.col("row_key"), "inner")
-        .withColumn("place", F.expr(_PLACE))
+        deleted.withColumn("place", F.expr(_PLACE))
+        .withColumnRenamed("key", "row_key")
         .groupBy("row_key")
         .agg(
             F.expr("max_by(struct(position, topic, partition, offset), position) AS m"),

@@ -39,7 +39,7 @@ class Work:
     """One table's staging: everything that its functions share.
 
     Attributes:
-        messages: How many messages the batch has at most.
+        messages: How many messages of the batch are the table's at most.
         secret: What the values of hashed columns are hashed with.
         replay: Whether the batch is of quarantined messages.
         touched: The global view of the `row_key` of the rows that are made; empty for all.

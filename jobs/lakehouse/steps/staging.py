@@ -9,10 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from pyspark.sql import DataFrame, SparkSession
+
 from lakehouse.config import mask_secret
 from lakehouse.plan.progress import Progress
 from lakehouse.plan.tables import TablePlan
 from lakehouse.spark.reached import reached
+from lakehouse.spark.sessions import Sessions
 from lakehouse.spark.stage import Staged, stage_table
 from lakehouse.spark.writing import Work
 from lakehouse.steps.applying import Applying, commit_summary
@@ -22,41 +25,58 @@ from lakehouse.steps.together import together
 def stage_all(
     work: Applying, plans: Sequence[TablePlan], touched: Mapping[str, str] | None = None
 ) -> dict[str, Staged]:
-    """Stage the tables, several at once, each in a session of its own.
+    """Stage the tables, several at once, each in a session that no other one has meanwhile.
 
     Args:
         work: The open batch.
         plans: Those of its tables that are staged.
         touched: Silver table → the global view of the rows that are made; of the others all are.
     """
-    views = touched or {}
+    views, sessions = touched or {}, Sessions(work.context.spark)
     work.batch.envelopes.createOrReplaceGlobalTempView(_view(work))
     try:
-        staged = together(lambda plan: _stage(work, plan, views.get(plan.silver, "")), plans)
+        staged = together(
+            lambda plan: _stage(work, sessions, plan, views.get(plan.silver, "")), plans
+        )
     finally:
         work.context.spark.catalog.dropGlobalTempView(_view(work))
     return {plan.silver: result for plan, result in zip(plans, staged, strict=True)}
 
 
-def _stage(work: Applying, plan: TablePlan, touched: str) -> Staged:
-    session = work.context.spark.newSession()
+def _stage(work: Applying, sessions: Sessions, plan: TablePlan, touched: str) -> Staged:
+    with sessions.one() as session:
+        return stage_table(*_staging(work, session, plan, touched))
+
+
+def _staging(
+    work: Applying, session: SparkSession, plan: TablePlan, touched: str
+) -> tuple[Work, DataFrame]:
     summary = commit_summary(work.context, work.token, work.cut_id, work.batch.end.to_json())
     envelopes = session.table(f"global_temp.{_view(work)}")
-    return stage_table(
-        Work(
-            session,
-            work.context.ledger.catalog,
-            plan,
-            work.branch,
-            summary,
-            work.check,
-            work.batch.size,
-            mask_secret(work.context.source),
-            replay=work.context.replay,
-            touched=touched,
-        ),
-        envelopes,
+    staged = Work(
+        session,
+        work.context.ledger.catalog,
+        plan,
+        work.branch,
+        summary,
+        work.check,
+        _messages(work, plan),
+        mask_secret(work.context.source),
+        replay=work.context.replay,
+        touched=touched,
     )
+    return staged, envelopes
+
+
+def _messages(work: Applying, plan: TablePlan) -> int:
+    """How many messages of the batch are the table's at most: those of its topic partitions."""
+    if work.context.replay or work.rebuilt:
+        return work.batch.size
+    end = work.batch.end
+    counts = (
+        (end.next_offset(*place) or 0) - plan.start.next_offset(*place) for place in plan.places
+    )
+    return sum(max(0, count) for count in counts)
 
 
 def _view(work: Applying) -> str:
