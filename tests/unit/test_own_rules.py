@@ -201,7 +201,9 @@ def test_a_wrong_rule_is_refused_with_file_key_and_value(read, said: str, tmp_pa
 
 def test_a_contract_s_query_calls_nothing_but_functions_of_a_row(read, tmp_path: Path) -> None:
     calls_java = CONTRACT.replace("<> round({property})", "<> reflect('java.lang.Math', 'random')")
-    with pytest.raises(ConfigError, match="reflect: it runs code that its text names") as refused:
+    with pytest.raises(
+        ConfigError, match="reflect: it runs code that its text names; compare"
+    ) as refused:
         read('contract = "orders.yaml"\n', orders_yaml=calls_java)
     assert str(refused.value).startswith(
         f"{tmp_path / 'orders.yaml'}: rule 'total_rounded'.violated: "

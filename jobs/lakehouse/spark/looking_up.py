@@ -35,13 +35,14 @@ def judged_once(
     if not before > FEW_ROWS >= work.messages:
         # A table that one task reads is not asked for the batch's keys alone.
         keys = None if is_one_task(before + work.messages) else _keys(rows)
-        found = _stored(work, keys, has_state=has_state)
+        found = in_one_task(_stored(work, keys, has_state=has_state), before + work.messages)
         return once(judge_events(rows, found, barrier, is_bag=is_bag))
     tune(work.spark, work.messages)
     rows = once(rows)
     keys = once(_keys(rows))
     tune(work.spark, before)
-    found = once(_stored(work, keys, has_state=has_state), eager=True)
+    # Many tasks read the table; what they find is little.
+    found = in_one_task(once(_stored(work, keys, has_state=has_state), eager=True), work.messages)
     tune(work.spark, work.messages)
     return once(judge_events(rows, found, barrier, is_bag=is_bag))
 
@@ -54,5 +55,4 @@ def _stored(work: Work, keys: DataFrame | None, *, has_state: bool) -> DataFrame
     plan = work.plan
     # Stored images fill unchanged values, or stay when their row is deleted.
     with_image = plan.placeholders or plan.soft
-    found = stored.stored_state(work.spark, plan, keys, with_image=with_image, has_state=has_state)
-    return in_one_task(found, work.messages)
+    return stored.stored_state(work.spark, plan, keys, with_image=with_image, has_state=has_state)

@@ -9,8 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from pyspark.sql import DataFrame, SparkSession
-
 from lakehouse.config import mask_secret
 from lakehouse.plan.progress import Progress
 from lakehouse.plan.tables import TablePlan
@@ -44,28 +42,21 @@ def stage_all(
 
 
 def _stage(work: Applying, sessions: Sessions, plan: TablePlan, touched: str) -> Staged:
-    with sessions.one() as session:
-        return stage_table(*_staging(work, session, plan, touched))
-
-
-def _staging(
-    work: Applying, session: SparkSession, plan: TablePlan, touched: str
-) -> tuple[Work, DataFrame]:
     summary = commit_summary(work.context, work.token, work.cut_id, work.batch.end.to_json())
-    envelopes = session.table(f"global_temp.{_view(work)}")
-    staged = Work(
-        session,
-        work.context.ledger.catalog,
-        plan,
-        work.branch,
-        summary,
-        work.check,
-        _messages(work, plan),
-        mask_secret(work.context.source),
-        replay=work.context.replay,
-        touched=touched,
-    )
-    return staged, envelopes
+    with sessions.one() as session:
+        staging = Work(
+            session,
+            work.context.ledger.catalog,
+            plan,
+            work.branch,
+            summary,
+            work.check,
+            _messages(work, plan),
+            mask_secret(work.context.source),
+            replay=work.context.replay,
+            touched=touched,
+        )
+        return stage_table(staging, session.table(f"global_temp.{_view(work)}"))
 
 
 def _messages(work: Applying, plan: TablePlan) -> int:
