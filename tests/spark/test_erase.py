@@ -20,7 +20,12 @@ from tests.support.canaries import Search
 from tests.support.debezium import Postgres, Table, column
 from tests.support.runs import Runs, laws_hold
 
-WORDS = {"name": "canary-of-the-name-81", "note": "canary-of-the-note-81"}
+WORDS = {
+    "name": "canary-of-the-name-81",
+    "note": "canary-of-the-note-81",
+    "quarantined": "canary-of-the-quarantined-81",
+    "broken": "canary-of-the-broken-81",
+}
 KEY = "canary-of-the-key-81"
 CUSTOMERS, ORDERS = "customers", "orders"
 
@@ -33,7 +38,7 @@ def customers() -> Table:
     )
 
 
-def customer(mail: str, name: str, number: int = 1) -> dict[str, object]:
+def customer(mail: str, name: str, number: object = 1) -> dict[str, object]:
     return {"mail": mail, "name": name, "n": number}
 
 
@@ -55,6 +60,11 @@ def lived(runs: Runs) -> Postgres:
         (head, "u", customer(KEY, WORDS["name"]), customer(KEY, WORDS["note"], 9)),
         (head, "c", None, customer("b@x", "second")),
     )
+    runs.run(pg)
+    # A value that is none of its type, and text that ends too early, which its key alone names.
+    pg.transact((head, "u", None, customer(KEY, WORDS["quarantined"], "many")))
+    sent = pg.messages[-2]
+    pg.send_raw(str(sent["topic"]), str(sent["key"]), f'{{"name": "{WORDS["broken"]}"')
     runs.run(pg)
     pg.transact(
         (head, "d", customer(KEY, WORDS["note"], 9), None),
@@ -111,7 +121,9 @@ def test_nothing_of_a_subject_is_left_and_all_else_stays(
     runs = opened(spark, settings, tmp_path / "archives", name, options)
     pg = lived(runs)
     others = [row for row in contents(runs) if row[0] != KEY]
-    assert set(found(runs)) == {"name", "note", "key"}
+    assert set(found(runs)) == {*WORDS, "key"}
+    quarantined = runs.ledger.quarantine(runs.source.name)
+    assert {row.reason for row in quarantined} == {"bad_value", "not_json"}
 
     outcomes = erase(runs, json.dumps({"mail": KEY}))
 
