@@ -26,7 +26,7 @@ from lakehouse.config.home import make_private
 
 # Who logs in to the servers. `owner` owns a sample database, `debezium` only reads
 # changes, `reader` only rows; `signals` writes signals and reads nothing; `kafka` is
-# the lakehouse's at the broker.
+# the lakehouse's at the broker, `connect` Kafka Connect's.
 PASSWORD_NAMES = (
     "admin",
     "owner",
@@ -34,6 +34,7 @@ PASSWORD_NAMES = (
     "reader",
     "signals",
     "kafka",
+    "connect",
     "airflow_database",
     "airflow_admin",
     "airflow_viewer",

@@ -1,18 +1,16 @@
-"""Logins of a broker beside its open listener, and what they may do with topics.
+"""Logins of a broker beside its open listener, and how the stack's parts use them.
 
-The stack's own parts (Connect, its administration) come without a login, at a port of this machine;
-the lakehouse has a login with the rights of `docs/grants.md` and no more, so that each of its
-commands and Dags is tried with these alone.
+The lakehouse and Kafka Connect have one each with the rights of `docs/grants.md` and no more, so
+that each command, Dag and connector is tried with these alone. The stack's administration makes
+them, without a login, at a port of this machine.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from pathlib import Path
 
 from confluent_kafka.admin import AdminClient
-from confluent_kafka.admin._acl import AclBinding, AclOperation, AclPermissionType
-from confluent_kafka.admin._resource import ResourcePatternType, ResourceType
 from confluent_kafka.admin._scram import (
     ScramCredentialInfo,
     ScramMechanism,
@@ -21,21 +19,12 @@ from confluent_kafka.admin._scram import (
 
 from infra.home import StackHome
 from infra.ports import LOOPBACK
-from lakehouse.config import SourceConfig
 
 SCRAM = "SCRAM-SHA-512"
-LAKEHOUSE = "lakehouse"
+LAKEHOUSE, CONNECT = "lakehouse", "connect"
 LISTENER = "LOGINS"
+_LOGIN_MODULE = "org.apache.kafka.common.security.scram.ScramLoginModule"
 _ITERATIONS, _DEADLINE_S = 4096, 30
-
-
-@dataclass(frozen=True, slots=True)
-class Grant:
-    """What a login may do with a topic, or with all whose names begin so."""
-
-    topic: str
-    operations: tuple[str, ...]
-    prefixed: bool = False
 
 
 def login_listener(
@@ -58,9 +47,7 @@ def login_listener(
         "advertised.listeners": open_to_clients,
         "listener.security.protocol.map": ",".join(f"{n}:{p}" for n, p in protocols.items()),
         f"{prefix}.sasl.enabled.mechanisms": SCRAM,
-        f"{prefix}.{SCRAM.lower()}.sasl.jaas.config": (
-            "org.apache.kafka.common.security.scram.ScramLoginModule required;"
-        ),
+        f"{prefix}.{SCRAM.lower()}.sasl.jaas.config": f"{_LOGIN_MODULE} required;",
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
         "super.users": "User:ANONYMOUS",
     }
@@ -77,21 +64,20 @@ def lakehouse_properties(home: StackHome, ports: Mapping[str, int]) -> dict[str,
     }
 
 
-def source_grants(source: SourceConfig) -> Iterator[Grant]:
-    """What the lakehouse needs of a source's topics, which begin with its prefix."""
-    kafka, reads = source.kafka, ("READ", "DESCRIBE_CONFIGS")
-    yield Grant(f"{source.topic_prefix}.", reads, prefixed=True)
-    for topic in (
-        kafka.schema_changes,
-        kafka.transactions,
-        kafka.heartbeat,
-        kafka.schema_history,
-        kafka.notifications,
-    ):
-        if topic is not None:
-            yield Grant(topic, reads)
-    if kafka.signals is not None:
-        yield Grant(kafka.signals, (*reads, "WRITE"))
+def connect_properties(secrets: Path, ports: Mapping[str, int]) -> dict[str, str]:
+    """How Kafka Connect and its connectors reach it, as properties of Java's clients.
+
+    Args:
+        secrets: The file that the worker reads the password from.
+        ports: Those of the stack.
+    """
+    login = f'username="{CONNECT}" password="${{file:{secrets}:{CONNECT}}}"'
+    return {
+        "bootstrap.servers": f"{LOOPBACK}:{ports['kafka:logins']}",
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": SCRAM,
+        "sasl.jaas.config": f"{_LOGIN_MODULE} required {login};",
+    }
 
 
 def admit(admin: AdminClient, user: str, password: str) -> None:
@@ -99,23 +85,4 @@ def admit(admin: AdminClient, user: str, password: str) -> None:
     info = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, _ITERATIONS)
     change = UserScramCredentialUpsertion(user, info, password.encode())
     for answer in admin.alter_user_scram_credentials([change]).values():
-        answer.result(_DEADLINE_S)
-
-
-def allow(admin: AdminClient, user: str, *grants: Grant) -> None:
-    """Let a login do what it is granted; what it has already stays."""
-    bindings = [
-        AclBinding(
-            ResourceType.TOPIC,
-            grant.topic,
-            ResourcePatternType.PREFIXED if grant.prefixed else ResourcePatternType.LITERAL,
-            f"User:{user}",
-            "*",
-            AclOperation[operation],
-            AclPermissionType.ALLOW,
-        )
-        for grant in grants
-        for operation in grant.operations
-    ]
-    for answer in admin.create_acls(bindings).values():
         answer.result(_DEADLINE_S)

@@ -44,11 +44,22 @@ class Registration:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What a registration needs to know of the running stack."""
+    """What a registration needs to know of the running stack.
 
-    bootstrap_servers: str
+    Attributes:
+        kafka: How the connector reaches the broker, as properties of Java's clients.
+        secrets: The folder of passwords.
+        data_partitions: Of each data topic that the connector makes.
+    """
+
+    kafka: Mapping[str, str]
     secrets: Path
     data_partitions: int = 1
+
+    def login(self, prefix: str) -> dict[str, str]:
+        """How a client of the connector's own logs in, its properties behind a prefix."""
+        login = {name: text for name, text in self.kafka.items() if name != "bootstrap.servers"}
+        return {f"{prefix}.{name}": text for name, text in login.items()}
 
 
 def plan_registration(
@@ -101,8 +112,10 @@ def _captured(
     return {
         "database.include.list": sample.captured_schema,
         "database.server.id": str(_FIRST_SERVER_ID + sorted(SAMPLE_SOURCES).index(sample.name)),
-        f"{history}.topic": source.kafka.schema_history or f"schema-history.{source.topic_prefix}",
-        f"{history}.bootstrap.servers": surroundings.bootstrap_servers,
+        f"{history}.topic": history_topic(source),
+        f"{history}.bootstrap.servers": surroundings.kafka["bootstrap.servers"],
+        **surroundings.login("schema.history.internal.producer"),
+        **surroundings.login("schema.history.internal.consumer"),
     }
 
 
@@ -115,11 +128,21 @@ def _channels(source: SourceConfig, surroundings: Surroundings) -> dict[str, str
         channels.append("kafka")
         config["signal.kafka.topic"] = source.kafka.signals
         config["signal.kafka.groupId"] = source.kafka.signals
-        config["signal.kafka.bootstrap.servers"] = surroundings.bootstrap_servers
+        config["signal.kafka.bootstrap.servers"] = surroundings.kafka["bootstrap.servers"]
+        config |= surroundings.login("signal.consumer")
     if channels:
         config["signal.enabled.channels"] = ",".join(channels)
-    notifications = source.kafka.notifications or f"notifications.{source.topic_prefix}"
-    return config | {"notification.sink.topic.name": notifications}
+    return config | {"notification.sink.topic.name": notification_topic(source)}
+
+
+def history_topic(source: SourceConfig) -> str:
+    """Where the connector keeps the schemas that it has seen."""
+    return source.kafka.schema_history or f"schema-history.{source.topic_prefix}"
+
+
+def notification_topic(source: SourceConfig) -> str:
+    """Where the connector tells how far its snapshots are."""
+    return source.kafka.notifications or f"notifications.{source.topic_prefix}"
 
 
 def _control_topics(source: SourceConfig) -> dict[str, dict[str, str]]:
@@ -130,7 +153,7 @@ def _control_topics(source: SourceConfig) -> dict[str, dict[str, str]]:
     named = (
         kafka.transactions,
         kafka.heartbeat,
-        kafka.notifications or f"notifications.{source.topic_prefix}",
+        notification_topic(source),
         kafka.signals,
         kafka.schema_changes if with_schema_changes else None,
     )

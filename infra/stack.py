@@ -206,7 +206,7 @@ def _start_streaming(start: StackStart, selection: _Selection) -> None:
     start.admit_to_kafka(selection.sources)
     start.write_connector_secrets()
     url = f"http://{LOOPBACK}:{ports['connect']}"
-    start.start(connect_server(home, ports["connect"], ports["kafka"]))
+    start.start(connect_server(home, ports["connect"], start.connect_login()))
     start.change(lambda state: replace(state, connect=url))
     start.stop_other_connectors(tuple(source.name for source in selection.sources))
 

@@ -11,7 +11,14 @@ from infra.clients import kafka_admin
 from infra.connect_api import ConnectApi
 from infra.connectors import ConnectorStart
 from infra.home import StackHome, write_private
-from infra.kafka_logins import LAKEHOUSE, admit, allow, lakehouse_properties, source_grants
+from infra.kafka_grants import allow, connector_grants, lakehouse_grants, worker_grants
+from infra.kafka_logins import (
+    CONNECT,
+    LAKEHOUSE,
+    admit,
+    connect_properties,
+    lakehouse_properties,
+)
 from infra.ports import LOOPBACK
 from infra.processes import is_running
 from infra.provisioning import logins, provision
@@ -72,11 +79,14 @@ class StackStart:
         self.report(f"{server.name} ready{where} after {time.monotonic() - begun:.1f} s")
 
     def admit_to_kafka(self, sources: Sequence[SourceConfig]) -> None:
-        """Give the lakehouse its login at the broker, and say in stack.json how to use it."""
+        """Give the lakehouse and Connect their logins; stack.json says how to use the first."""
         address = f"{LOOPBACK}:{self.state.ports['kafka']}"
-        admin = kafka_admin(address).admin
-        admit(admin, LAKEHOUSE, self.home.passwords()["kafka"])
-        allow(admin, LAKEHOUSE, *(grant for each in sources for grant in source_grants(each)))
+        admin, passwords = kafka_admin(address).admin, self.home.passwords()
+        admit(admin, LAKEHOUSE, passwords["kafka"])
+        allow(admin, LAKEHOUSE, *(grant for each in sources for grant in lakehouse_grants(each)))
+        admit(admin, CONNECT, passwords[CONNECT])
+        written = (grant for each in sources for grant in connector_grants(each))
+        allow(admin, CONNECT, *worker_grants(), *written)
         properties = lakehouse_properties(self.home, self.state.ports)
         self.change(lambda state: replace(state, kafka=address, lakehouse_kafka=properties))
 
@@ -101,15 +111,14 @@ class StackStart:
         Raises:
             StackError: it does not run in time.
         """
-        bootstrap = f"{LOOPBACK}:{self.state.ports['kafka']}"
         registration = plan_registration(
             source,
             self.state.sources[source.name],
-            Surroundings(bootstrap, self.home.secrets, data_partitions),
+            Surroundings(self.connect_login(), self.home.secrets, data_partitions),
         )
         ConnectorStart(
             ConnectApi(f"http://{LOOPBACK}:{self.state.ports['connect']}"),
-            kafka_admin(bootstrap),
+            kafka_admin(f"{LOOPBACK}:{self.state.ports['kafka']}"),
             registration,
             self.cancelled,
             self.home.log("connect"),
@@ -118,8 +127,13 @@ class StackStart:
 
     def write_connector_secrets(self) -> None:
         """Write the file from which the Connect worker reads passwords."""
-        password = self.home.passwords()[DEBEZIUM]
-        write_private(self.home.secrets / SECRETS_FILE, f"{DEBEZIUM}={password}\n")
+        passwords = self.home.passwords()
+        lines = "".join(f"{name}={passwords[name]}\n" for name in (DEBEZIUM, CONNECT))
+        write_private(self.home.secrets / SECRETS_FILE, lines)
+
+    def connect_login(self) -> dict[str, str]:
+        """How Connect and its connectors reach the broker."""
+        return connect_properties(self.home.secrets / SECRETS_FILE, self.state.ports)
 
     def stop_other_connectors(self, wanted: tuple[str, ...]) -> None:
         """Stop connectors of an earlier start whose database is not started this time."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from infra.connect_api import ConnectApi
 from infra.errors import NotReady
 from infra.home import StackHome
+from infra.kafka_grants import CONNECT_GROUP, CONNECT_TOPICS
 from infra.ports import LOOPBACK
 from infra.registrations import CONNECTOR_CLASSES
 from infra.servers.java import java_command, write_properties
@@ -15,32 +18,44 @@ from infra.setup import layout
 HEAP_MB = 1024
 
 
-def connect_server(home: StackHome, port: int, kafka_port: int) -> Server:
-    """The Connect worker of this stack; the broker has to run."""
+def connect_server(home: StackHome, port: int, kafka: Mapping[str, str]) -> Server:
+    """The Connect worker of this stack; the broker has to run.
+
+    Args:
+        home: The stack's home.
+        port: Where it answers.
+        kafka: How it reaches the broker, as properties of Java's clients.
+    """
     config = home.conf / "connect.properties"
     main_class = "org.apache.kafka.connect.cli.ConnectDistributed"
     return Server(
         name="connect",
         command=java_command(home, main_class, str(config), heap_mb=HEAP_MB),
-        prepare=lambda: write_properties(config, _settings(home, port, kafka_port)),
+        prepare=lambda: write_properties(config, _settings(home, port, kafka)),
         probe=lambda: _probe(port),
     )
 
 
-def _settings(home: StackHome, port: int, kafka_port: int) -> dict[str, str]:
+def _settings(home: StackHome, port: int, kafka: Mapping[str, str]) -> dict[str, str]:
     internal = {
         f"{kind}.storage.{setting}": value
         for kind in ("config", "offset", "status")
         for setting, value in (
-            ("topic", f"connect-{kind}"),
+            ("topic", f"{CONNECT_TOPICS}{kind}"),
             ("replication.factor", "1"),
             # One partition each starts quickly; the config topic always has one.
             *((("partitions", "1"),) if kind != "config" else ()),
         )
     }
     return internal | {
-        "bootstrap.servers": f"{LOOPBACK}:{kafka_port}",
-        "group.id": "lakehouse-connect",
+        **kafka,
+        # The worker's own clients, and those of its connectors.
+        **{
+            f"{client}.{name}": text
+            for client in ("producer", "admin")
+            for name, text in kafka.items()
+        },
+        "group.id": CONNECT_GROUP,
         "listeners": f"http://{LOOPBACK}:{port}",
         "rest.advertised.host.name": LOOPBACK,
         "plugin.path": str(layout.plugin_path()),

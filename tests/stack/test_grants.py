@@ -11,7 +11,7 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from infra.clients import query, run_sql
-from infra.kafka_logins import LAKEHOUSE
+from infra.kafka_logins import CONNECT, LAKEHOUSE
 from infra.registrations import SIGNAL_TABLE
 from infra.sources import DEBEZIUM, SAMPLE_SOURCES, Database, Engine
 from lakehouse.config.kafka import client_properties, kafka_properties
@@ -119,6 +119,21 @@ def test_the_lakehouse_sees_no_topics_of_others(stack: Stack) -> None:
     seen = AdminClient({**login, "log_level": "0"}).list_topics(timeout=30).topics
     assert {"connect-config", "connect-offset", "connect-status"} <= stack.topics().keys()
     assert [topic for topic in seen if topic.startswith("connect-")] == []
+
+
+def test_connect_writes_what_its_connectors_send_and_reads_no_rows(stack: Stack) -> None:
+    config = stack.connect.config("shop")
+    assert CONNECT in config["schema.history.internal.producer.sasl.jaas.config"]
+    password = stack.home.passwords()[CONNECT]
+    assert password not in str(config)
+    lakehouse = client_properties(kafka_properties(stack.source("shop"), stack.settings, {}))
+    login = {**lakehouse, "sasl.username": CONNECT, "sasl.password": password}
+    assert write(login, "signals.shop") == KafkaError.TOPIC_AUTHORIZATION_FAILED
+    admin = AdminClient({**login, "log_level": "0"})
+    for pending in admin.delete_topics(["shop.shop.customers"]).values():
+        with pytest.raises(KafkaException) as refused:
+            pending.result(30)
+        assert refused.value.args[0].code() == KafkaError.TOPIC_AUTHORIZATION_FAILED
 
 
 def write(login: Mapping[str, str], topic: str) -> int:

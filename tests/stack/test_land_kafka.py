@@ -8,7 +8,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from infra.kafka_logins import LAKEHOUSE, Grant, allow
+from infra.kafka_grants import Grant, allow
+from infra.kafka_logins import LAKEHOUSE
 from lakehouse.errors import KafkaUnreachable, LandingRefused
 from lakehouse.plan.event_position import shown_position
 from lakehouse.spark.bronze import Bronze

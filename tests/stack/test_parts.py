@@ -34,7 +34,9 @@ from lakehouse.errors import ConfigError
 from tests.stack.conftest import settings_of
 
 DATABASE = Database(Engine.POSTGRESQL, 5432, "someone", "hidden", "inventory")
-SURROUNDINGS = Surroundings("127.0.0.1:9092", Path("/secrets"))
+KAFKA = {"bootstrap.servers": "127.0.0.1:9092", "security.protocol": "SASL_SSL"}
+_HISTORY_CLIENTS = ("producer", "consumer")
+SURROUNDINGS = Surroundings(KAFKA, Path("/secrets"))
 
 
 @pytest.fixture
@@ -205,6 +207,10 @@ def test_a_registration_names_the_topics_of_the_toml_file_and_no_password(
     assert config.get("schema.history.internal.kafka.topic") == source.kafka.schema_history
     assert config["database.password"] == "${file:/secrets/connect.properties:debezium}"
     assert DATABASE.password not in str(config)
+    clients = {name for name, text in config.items() if text == KAFKA["security.protocol"]}
+    history = {f"schema.history.internal.{each}.security.protocol" for each in _HISTORY_CLIENTS}
+    has_history = source.kafka.schema_history is not None
+    assert clients == {"signal.consumer.security.protocol", *(history if has_history else ())}
     # Whoever lands right after the start finds every topic that it cannot do without.
     assert set(required_topics(source)) <= {*found.topics, *source.kafka.topics}
 

@@ -17,7 +17,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from infra.home import write_private
-from infra.kafka_logins import SCRAM, Grant, admit, allow, login_listener
+from infra.kafka_grants import Grant, allow
+from infra.kafka_logins import SCRAM, admit, login_listener
 from infra.ports import LOOPBACK
 from tests.support.broker import Broker, running_broker
 

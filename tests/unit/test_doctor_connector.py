@@ -43,7 +43,9 @@ def test_nothing_is_found_in_a_configuration_that_keeps_every_promise(source):
 def test_nothing_is_found_in_what_the_local_stack_registers(sample, tmp_path):
     source = load_source(sample.name, Settings.from_environment())
     database = Database(sample.engine, 1, "user", "password", sample.name)
-    planned = plan_registration(source, database, Surroundings("host:1", tmp_path / "secrets"))
+    planned = plan_registration(
+        source, database, Surroundings({"bootstrap.servers": "host:1"}, tmp_path / "secrets")
+    )
     assert found(dict(planned.config), source) == {}
 
 
