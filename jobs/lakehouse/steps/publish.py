@@ -53,6 +53,8 @@ def run(context: StepContext) -> StepOutcome:
         with _held(leases, staged, context) as check:
             roll_forward(context, check)
             _settle(context, staged)
+        # Whoever announced it may have died before the lease was free again.
+        leases.give_back(staged.token, context.run_id)
         return StepOutcome(f"cut {staged.cut_id} was announced already", batch_id=staged.cut_id)
     with _held(leases, staged, context) as check:
         newest = context.ledger.newest_cut(context.source.name)
