@@ -22,8 +22,9 @@ from lakehouse.plan.epochs import Epoch
 from lakehouse.plan.offsets import LandedOffsets
 from lakehouse.plan.progress import Progress
 from lakehouse.spark import placing, positions
+from lakehouse.spark.documents import with_documents
 from lakehouse.spark.epochs import confirmed_log, log_of
-from lakehouse.spark.reasons import IDENTITY, MAX_VALUE_BYTES, judge, symptoms
+from lakehouse.spark.reasons import IDENTITY, judge, symptoms
 from lakehouse.spark.sql import any_of, in_partition, literal
 from lakehouse.spark.tables import full_name
 
@@ -85,23 +86,11 @@ def parse(
         F.col("value").isNull().alias("value_null"),
         _lookup(F.col("topic"), roles).alias("role"),
         *symptoms(),
-        _document("value").alias("document"),
-        _document("key").alias("key_document"),
         _has_placeholder().alias("has_placeholder"),
         _is_half().alias("is_half"),
+        "value",
     )
-    # Text behind the document would end the wrapping object early, and `one` would be missing.
-    whole = documents.withColumn(
-        "document", F.expr("if(try_variant_get(document, '$.one', 'int') = 1, document, null)")
-    )
-    payloads = whole.select(
-        "*",
-        _member("document", "payload", "variant").alias("wrapped"),
-        _member("document", "schema", "string").alias("row_schema"),
-        F.coalesce(_member("key_document", "payload", "variant"), _whole("key_document")).alias(
-            "key_payload"
-        ),
-    ).withColumn("payload", F.coalesce("wrapped", _whole("document")))
+    payloads = with_documents(documents)
     fields = payloads.select(
         "*",
         _get("payload", "$.op", "string").alias("sent_op"),
@@ -202,20 +191,6 @@ def _transaction_id(connector: Connector) -> Column:
     if connector.transaction_separator is None:
         return text
     return F.substring_index(text, connector.transaction_separator, 1)
-
-
-def _document(column: str) -> Column:
-    """The one JSON document of a message, as `{"v": …}`; NULL when it is none, or several."""
-    text = F.when(F.octet_length(column) <= MAX_VALUE_BYTES, F.col(column).cast("string"))
-    return F.try_parse_json(F.concat(F.lit('{"v":'), text, F.lit(',"one":1}')))
-
-
-def _member(document: str, name: str, kind: str) -> Column:
-    return F.expr(f"try_variant_get({document}, {literal(f'$.v.{name}')}, {literal(kind)})")
-
-
-def _whole(document: str) -> Column:
-    return F.expr(f"try_variant_get({document}, '$.v', 'variant')")
 
 
 def _get(column: str, path: str, kind: str) -> Column:

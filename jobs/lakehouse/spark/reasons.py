@@ -69,7 +69,7 @@ def judge(rows: DataFrame, source: SourceConfig, connector: Connector) -> DataFr
         "registry_format": "is_registered",
         "not_utf8": "NOT is_text",
         "half_surrogate_pair": "has_half_pair",
-        "not_json": "document IS NULL",
+        "not_json": "NOT is_json",
         "no_operation": "op IS NULL",
         "unknown_operation": f"op NOT IN ({operations})",
         "no_source_block": "s IS NULL",
