@@ -58,6 +58,13 @@ def cpu_seconds() -> float:
     return total / _TICKS
 
 
+def process_seconds(pid: int) -> float:
+    """User and system time of one process that lives."""
+    stat = _stat(Path(f"/proc/{pid}"))
+    assert stat is not None, f"process {pid} has ended"
+    return stat[2] / _TICKS
+
+
 def _stat(folder: Path) -> tuple[int, int, int] | None:
     """Process, parent and ticks of `/proc/<pid>/stat` (`man 5 proc`); None for what is none."""
     if not folder.name.isdigit():

@@ -5,9 +5,10 @@ There may be many tables of accounts, `accounts_0` and so on, each with the same
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import reduce
+from types import MappingProxyType
 
 import pyspark.sql.functions as F
 from pyspark.sql import DataFrame, SparkSession
@@ -21,6 +22,8 @@ _TOPIC = f"{PREFIX}.public.{_TABLE}"
 _LOG, _STEP, _TOGETHER = 1_000_000_000_000, 48, 100
 _SENT = datetime(2026, 1, 1, tzinfo=UTC)
 _SENT_MS = int(_SENT.timestamp() * 1000)
+WIDE = {f"c{n:02}": f"concat('column {n} of ', aid % 1000003, '.', v)" for n in range(4, 60)}
+_NO_MORE: Mapping[str, str] = MappingProxyType({})
 
 
 def table_name(number: int) -> str:
@@ -39,13 +42,30 @@ def first_load(spark: SparkSession, rows: int, tables: Iterable[int] = (0,)) -> 
     return _messages(places, "'true'", "CAST(1000 AS BIGINT)", "concat('[null,\"', lsn, '\"]')")
 
 
-def changes(spark: SparkSession, batch: Batch, tables: Iterable[int] = (0,)) -> DataFrame:
-    """The events of a batch, each in its place: bronze's columns up to `headers`, and `n`."""
+def changes(
+    spark: SparkSession,
+    batch: Batch,
+    tables: Iterable[int] = (0,),
+    more: Mapping[str, str] = _NO_MORE,
+) -> DataFrame:
+    """The events of a batch, each in its place: bronze's columns up to `headers`, and `n`.
+
+    Args:
+        spark: The session.
+        batch: The events.
+        tables: Each of these has them.
+        more: Columns beside those of an account, and their values as SQL.
+    """
     _places(spark, batch.changes, tables).createOrReplaceTempView("places")
     events = spark.sql(batch.events("SELECT * FROM places"))
     lsn = f"{_LOG} * {batch.number} + (n * {batch.changes} + i) * {_STEP}"
     sequence = f"concat('[\"', lsn - {_STEP}, '\",\"', lsn, '\"]')"
-    return _messages(events, "'false'", lsn, sequence)
+    return _messages(events, "'false'", lsn, sequence, more)
+
+
+def wide(spark: SparkSession, batch: Batch, tables: Iterable[int] = (0,)) -> DataFrame:
+    """The events of a batch with 56 columns more, some 2.3 kB each."""
+    return changes(spark, batch, tables, WIDE)
 
 
 def history(spark: SparkSession, batches: Sequence[Batch]) -> DataFrame:
@@ -64,9 +84,17 @@ def _places(spark: SparkSession, count: int, tables: Iterable[int]) -> DataFrame
     return spark.range(count).selectExpr("id AS i", f"explode(array({numbers})) AS n")
 
 
-def _messages(events: DataFrame, snapshot: str, lsn: str, sequence: str) -> DataFrame:
-    image = f"named_struct({', '.join(f'{chr(39)}{name}{chr(39)}, {name}' for name in COLUMNS)})"
-    rows = events.selectExpr("i", "n", "op", f"{lsn} AS lsn", *row())
+def _messages(
+    events: DataFrame,
+    snapshot: str,
+    lsn: str,
+    sequence: str,
+    more: Mapping[str, str] = _NO_MORE,
+) -> DataFrame:
+    named = ", ".join(f"'{name}', {name}" for name in (*COLUMNS, *more))
+    image = f"named_struct({named})"
+    others = (f"{value} AS {name}" for name, value in more.items())
+    rows = events.selectExpr("i", "n", "op", f"{lsn} AS lsn", *row(), *others)
     source = (
         "named_struct('version', '3.6.1.Final', 'connector', 'postgresql', "
         f"'name', '{PREFIX}', 'ts_ms', {_SENT_MS}, 'snapshot', {snapshot}, 'db', '{PREFIX}', "

@@ -80,14 +80,7 @@ class Product:
 
         With `files` bronze lies in so many before the other steps begin, as behind many landings.
         """
-        context = StepContext(
-            source=self.source,
-            settings=self.settings,
-            spark=self.spark,
-            ledger=Ledger(self.settings),
-            run_id=f"bench_{uuid.uuid4().hex[:8]}",
-            run_started=datetime.now(UTC),
-        )
+        context = self._context()
         before = ", ".join(f"{number}, {self.sent[number]}L" for number in tables)
         placed = messages.withColumn("offset", F.expr(f"offset + map({before})[n]")).drop("n")
         self.sent.update(dict.fromkeys(tables, count))
@@ -98,6 +91,20 @@ class Product:
             found[step] = _measured(partial(execute, step, context))
         self.newest = context.run_id
         return found
+
+    def _context(self) -> StepContext:
+        return StepContext(
+            source=self.source,
+            settings=self.settings,
+            spark=self.spark,
+            ledger=Ledger(self.settings),
+            run_id=f"bench_{uuid.uuid4().hex[:8]}",
+            run_started=datetime.now(UTC),
+        )
+
+    def maintain(self) -> Cost:
+        """Compaction, expiry and clean-up of all tables of the source."""
+        return _measured(partial(execute, "maintain", self._context()))
 
     def _spread(self, files: int) -> None:
         """Write bronze again, in so many files, which hold one range of offsets each."""

@@ -45,6 +45,12 @@ class Broker:
         return f"{LOOPBACK}:{self.ports['plain']}"
 
     @property
+    def pid(self) -> int:
+        """Its process, once it was started."""
+        assert self._record is not None
+        return self._record.pid
+
+    @property
     def is_alive(self) -> bool:
         """Whether its process runs."""
         return self._record is not None and is_running(self._record)
@@ -55,8 +61,7 @@ class Broker:
 
     def kill(self) -> None:
         """End it as a power cut does: SIGKILL, at once."""
-        assert self._record is not None
-        os.kill(self._record.pid, signal.SIGKILL)
+        os.kill(self.pid, signal.SIGKILL)
         self.stop()
 
     def stop(self) -> None:

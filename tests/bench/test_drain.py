@@ -1,0 +1,179 @@
+"""W7: from a database over Kafka into published silver, beside what the connector sends.
+
+`BENCH_CHANGES` (200000), `BENCH_SHAPES` (`narrow_with,narrow_without,wide_with,wide_without`),
+`BENCH_LIVE_S` (600, of the first shape). The connector sends all changes alone, then the product
+drains its topic alone; then both work at once, at half the connector's rate. Silver is compared
+with the database.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from infra.home import StackHome
+from infra.stack import running_stack
+from lakehouse.config import Settings, load_source
+from lakehouse.plan.progress import Progress
+from lakehouse.plan.records import STEPS
+from lakehouse.spark.ledger import Ledger
+from lakehouse.spark.tables import full_name
+from lakehouse.steps.context import StepContext
+from lakehouse.steps.runner import execute
+from tests.bench.streamed import Streamed
+from tests.stack.conftest import REPOSITORY
+
+CHANGES = int(os.environ.get("BENCH_CHANGES", "200000"))
+_ALL = "narrow_with,narrow_without,wide_with,wide_without"
+SHAPES = os.environ.get("BENCH_SHAPES", _ALL).split(",")
+LIVE_S = int(os.environ.get("BENCH_LIVE_S", "600"))
+# Rows that are there before, and warm both up.
+_ROWS, _AT_ONCE = CHANGES // 4, 1_000
+
+
+@dataclass(frozen=True)
+class Drain:
+    """The product at a table's topic."""
+
+    spark: SparkSession
+    settings: Settings
+    table: Streamed
+
+    def run(self) -> float:
+        """One run of all steps; seconds."""
+        began = time.monotonic()
+        context = StepContext(
+            source=self.table.source,
+            settings=self.settings,
+            spark=self.spark,
+            ledger=Ledger(self.settings),
+            run_id=f"run_{uuid.uuid4().hex[:8]}",
+            run_started=datetime.now(UTC),
+        )
+        for step in STEPS:
+            outcome = execute(step, context)
+            assert outcome.status == "succeeded", outcome.message
+        return time.monotonic() - began
+
+    def published(self) -> int:
+        """How many changes of the topic are in the newest cut."""
+        cut = Ledger(self.settings).newest_cut(self.table.name)
+        assert cut is not None
+        return Progress.from_json(cut.offsets).next_offset(self.table.topic, 0)
+
+    def is_the_source(self) -> bool:
+        """Whether silver has what the database has."""
+        name = full_name(f"silver_{self.table.name}.public__{self.table.name}")
+        sums = "count(*), sum(aid), sum(abalance), max(filler)"
+        return tuple(self.spark.sql(f"SELECT {sums} FROM {name}").collect()[0]) == (
+            self.table.figures()
+        )
+
+
+@pytest.mark.timeout(4 * 3600)
+def test_the_product_drains_what_the_connector_sends(
+    spark: SparkSession,
+    settings: Settings,
+    tmp_path: Path,
+    figure: Callable[[str], None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    variables = {
+        "LAKEHOUSE_HOME": str(tmp_path),
+        "LAKEHOUSE_SOURCES": str(REPOSITORY / "dags/sources"),
+    }
+    home = Settings.from_environment(variables)
+    with running_stack(home, sources=("inventory",), airflow=False) as stack:
+        monkeypatch.setenv("LAKEHOUSE_KAFKA", json.dumps({"bootstrap.servers": stack.kafka}))
+        inventory, rates = load_source("inventory", home), []
+        for name in SHAPES:
+            shape, _, schema = name.partition("_")
+            table = Streamed(stack, StackHome(tmp_path), inventory, shape, schema == "with")
+            drain = Drain(spark, settings, table)
+            rates.append((_drained(drain, figure), drain))
+        if LIVE_S:
+            rate, drain = rates[0]
+            _live(drain, rate / 2, figure)
+
+
+def _drained(drain: Drain, figure: Callable[[str], None]) -> float:
+    """The connector's rate, changes a second."""
+    table = drain.table
+    table.create()
+    table.insert(0, _ROWS)
+    table.await_sent(_ROWS)
+    drain.run()
+    table.stop()
+    for _ in range(3):
+        table.update(0, _ROWS)
+    table.insert(_ROWS, CHANGES - 3 * _ROWS)
+    table.resume()
+    table.await_sent(_ROWS + CHANGES)
+    rate = table.rate(_ROWS, _ROWS + CHANGES - 1)
+    table.stop()
+    seconds = drain.run()
+    assert drain.published() == _ROWS + CHANGES
+    assert drain.is_the_source()
+    figure(
+        f"{CHANGES} changes, {table.name} schema: the connector {rate:,.0f}/s, the product "
+        f"{CHANGES / seconds:,.0f}/s ({seconds:.1f} s from Kafka to the cut), "
+        f"{CHANGES / seconds / rate:.1f}x"
+    )
+    return rate
+
+
+def _live(drain: Drain, rate: float, figure: Callable[[str], None]) -> None:
+    """Run after run while changes come at a rate; how far behind each run ends."""
+    table = drain.table
+    table.resume()
+    began, behind = time.monotonic(), []
+    with _changing(table, rate) as changes:
+        while time.monotonic() < began + LIVE_S:
+            seconds = drain.run()
+            left = drain.published()
+            newest = table.sent()
+            age = time.time() - table.sent_at(left) if newest > left else 0.0
+            behind.append((newest - left, age, seconds))
+    table.await_sent(_ROWS + CHANGES + sum(changes))
+    drain.run()
+    assert drain.is_the_source()
+    half = len(behind) // 2
+    first, second = (max(age for _, age, _ in some) for some in (behind[:half], behind[half:]))
+    figure(
+        f"{len(behind)} runs in {LIVE_S} s beside {rate:,.0f} changes/s, {table.name} schema: the "
+        f"oldest change that a run left was {first:.0f} s old at most in the first half, "
+        f"{second:.0f} s in the second; {max(count for count, _, _ in behind):,} changes at most; "
+        f"a run took {max(seconds for _, _, seconds in behind):.0f} s at most"
+    )
+
+
+@contextmanager
+def _changing(table: Streamed, rate: float) -> Iterator[list[int]]:
+    """While rows are updated so many times a second; how many were, by and by."""
+    ended, changes = threading.Event(), list[int]()
+
+    def change() -> None:
+        began = time.monotonic()
+        while not ended.wait(0.02):
+            if sum(changes) + _AT_ONCE <= (time.monotonic() - began) * rate:
+                table.update(sum(changes) % (_ROWS - _AT_ONCE), _AT_ONCE)
+                changes.append(_AT_ONCE)
+
+    thread = threading.Thread(target=change)
+    thread.start()
+    try:
+        yield changes
+    finally:
+        ended.set()
+        thread.join()
