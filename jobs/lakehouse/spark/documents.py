@@ -23,14 +23,12 @@ def with_documents(rows: DataFrame) -> DataFrame:
     """Parse `value`, which is dropped, and `key`.
 
     Returns:
-        The rows with `payload`, `wrapped`: what of it stands beside a schema, `row_schema`: JSON
-        text, `is_json`, and `key_payload`.
+        The rows with `payload`, `row_schema`: JSON text, `is_json`, and `key_payload`.
     """
     value = _opened(rows, "value")
     opened = value.selectExpr(
         *rows.columns,
         "document IS NOT NULL AS is_json",
-        f"{_member('payload')} AS wrapped",
         f"coalesce({_member('payload')}, {_whole()}) AS payload",
         f"if(is_cut, schema_text, {_member('schema', 'string')}) AS row_schema",
     )
