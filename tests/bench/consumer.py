@@ -8,7 +8,6 @@ Prints its CPU and wall seconds, and how many messages it wrote.
 from __future__ import annotations
 
 import json
-import resource
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -17,7 +16,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from confluent_kafka import Consumer, Message, TopicPartition
 
-# As many rows as a row group of Iceberg's writer has of such messages.
+from tests.bench.cpu import own_seconds
+
 _AT_ONCE, _ROW_GROUP, _ANSWER_S = 10_000, 200_000, 60
 _SCHEMA = pa.schema(
     {
@@ -34,7 +34,7 @@ _SCHEMA = pa.schema(
 
 def main(request: str) -> None:
     asked = json.loads(request)
-    began, cpu = time.monotonic(), _cpu()
+    began, cpu = time.monotonic(), own_seconds()
     count = 0
     with pq.ParquetWriter(asked["out"], _SCHEMA, compression="zstd") as writer:
         rows: list[Message] = []
@@ -44,7 +44,11 @@ def main(request: str) -> None:
                 count += _write(writer, rows)
                 rows = []
         count += _write(writer, rows)
-    print(json.dumps({"cpu": _cpu() - cpu, "wall": time.monotonic() - began, "messages": count}))
+    print(
+        json.dumps(
+            {"cpu": own_seconds() - cpu, "wall": time.monotonic() - began, "messages": count}
+        )
+    )
 
 
 def _messages(address: str, topics: Sequence[str]) -> Iterator[list[Message]]:
@@ -81,11 +85,6 @@ def _write(writer: pq.ParquetWriter, rows: Sequence[Message]) -> int:
     arrays = [pa.array(c, field.type) for c, field in zip(columns, _SCHEMA, strict=True)]
     writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=_SCHEMA))
     return len(rows)
-
-
-def _cpu() -> float:
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    return used.ru_utime + used.ru_stime
 
 
 if __name__ == "__main__":

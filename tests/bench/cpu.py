@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import statistics
 import time
 from collections.abc import Callable, Iterable
@@ -56,6 +57,12 @@ def cpu_seconds() -> float:
             total += ticks
             left.append(pid)
     return total / _TICKS
+
+
+def own_seconds() -> float:
+    """User and system time of this process alone."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
 
 
 def process_seconds(pid: int) -> float:

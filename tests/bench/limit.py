@@ -11,12 +11,13 @@ it found.
 from __future__ import annotations
 
 import json
-import resource
 import sys
 import time
 from pathlib import Path
 
 import duckdb
+
+from tests.bench.cpu import own_seconds
 
 _AFTER = '{"aid": "BIGINT", "bid": "INTEGER", "abalance": "INTEGER", "filler": "VARCHAR"}'
 _SHAPE = (
@@ -33,9 +34,9 @@ def main(request: str) -> None:
     for number in range(asked["rounds"]):
         con = duckdb.connect()
         con.execute("SET threads = 2")
-        began, cpu = time.monotonic(), _cpu()
+        began, cpu = time.monotonic(), own_seconds()
         found = _round(con, asked["messages"], asked["silver"], out / str(number))
-        found |= {"wall": time.monotonic() - began, "cpu": _cpu() - cpu}
+        found |= {"wall": time.monotonic() - began, "cpu": own_seconds() - cpu}
         con.close()
     print(json.dumps(found))
 
@@ -69,11 +70,6 @@ def _stored(con: duckdb.DuckDBPyConnection, silver: list[str], out: Path) -> int
         {"files": silver},
     )
     return int(con.execute(f"SELECT count(*) FROM '{out}_places.parquet'").fetchall()[0][0])
-
-
-def _cpu() -> float:
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    return used.ru_utime + used.ru_stime
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -23,9 +24,15 @@ def data_files(settings: Settings, table: str, where: str = "") -> list[str]:
 def limit(folder: Path, messages: list[str], silver: list[str]) -> Cost:
     """The limit program's second round, in a process of its own."""
     asked = {"messages": messages, "silver": silver, "out": str(folder), "rounds": 2}
-    command = [sys.executable, "-m", "tests.bench.limit", json.dumps(asked)]
+    cost, found = told_by("tests.bench.limit", asked)
+    assert found["new"] > 0, found
+    return cost
+
+
+def told_by(module: str, asked: Mapping[str, object]) -> tuple[Cost, dict[str, int]]:
+    """What a program in a process of its own says that it took, and what it found."""
+    command = [sys.executable, "-m", module, json.dumps(asked)]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr[-2000:]
     found = json.loads(ended.stdout)
-    assert found["new"] > 0, found
-    return Cost(float(found["cpu"]), float(found["wall"]))
+    return Cost(float(found["cpu"]), float(found["wall"])), found

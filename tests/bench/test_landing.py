@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
@@ -28,6 +26,7 @@ from lakehouse.steps.context import StepContext, StepOutcome
 from lakehouse.steps.runner import execute
 from tests.bench.accounts import Batch
 from tests.bench.cpu import Cost, median, process_seconds, took
+from tests.bench.limits import told_by
 from tests.bench.messages import PREFIX, changes, topic, wide
 from tests.support.broker import Broker, running_broker
 
@@ -118,9 +117,6 @@ def _limit(broker: Broker, topics: int, out: Path, count: int) -> Cost:
         "topics": [topic(number) for number in range(topics)],
         "out": str(out),
     }
-    command = [sys.executable, "-m", "tests.bench.consumer", json.dumps(asked)]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert ended.returncode == 0, ended.stderr[-2000:]
-    found = json.loads(ended.stdout)
+    cost, found = told_by("tests.bench.consumer", asked)
     assert found["messages"] == count, found
-    return Cost(found["cpu"], found["wall"])
+    return cost
