@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -30,15 +31,27 @@ class Standing:
 
     Attributes:
         file: There while it waits at its failpoint.
+        catalog: SQLite's file.
     """
 
     process: subprocess.Popen[bytes]
     file: Path
     log: Path
+    catalog: Path
 
     def stop(self) -> None:
-        """Stop it, and its JVM, which is of its session."""
+        """Stop it, and its JVM, which is of its session, while it has no lock on the catalog.
+
+        Its other threads go on at a failpoint, and its heartbeat: SQLite keeps the lock of a
+        process that is stopped in the middle of a commit, and nobody else gets any further.
+        """
+        until = time.monotonic() + _DEADLINE_S
         os.killpg(self.process.pid, signal.SIGSTOP)
+        while _is_locked(self.catalog):
+            assert time.monotonic() < until, f"{self.catalog}: locked whenever it was looked at"
+            os.killpg(self.process.pid, signal.SIGCONT)
+            time.sleep(0.05)
+            os.killpg(self.process.pid, signal.SIGSTOP)
 
     def go_on(self) -> None:
         """Let it run to its end, which it reaches by itself."""
@@ -72,7 +85,8 @@ def standing(campaign: Campaign, run_id: str, where: str, nth: int) -> Iterator[
         )
     try:
         _await(process, file, log)
-        yield Standing(process, file, log)
+        catalog = Path(runs.settings.catalog_uri.removeprefix("sqlite:///"))
+        yield Standing(process, file, log, catalog)
     finally:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
@@ -85,6 +99,17 @@ def let_the_lease_end(campaign: Campaign, run_id: str) -> None:
     lease = table.current()
     if lease is not None and lease.run_id == run_id:
         assert table.wrote(replace(lease, expires_at_s=time.time()))
+
+
+def _is_locked(catalog: Path) -> bool:
+    with closing(sqlite3.connect(catalog, timeout=0, isolation_level=None)) as connection:
+        try:
+            connection.execute("BEGIN EXCLUSIVE")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorname != "SQLITE_BUSY":
+                raise
+            return True
+    return False
 
 
 def _await(process: subprocess.Popen[bytes], file: Path, log: Path) -> None:
