@@ -178,7 +178,7 @@ def test_a_batch_id_is_made_of_ranges_alone():
     assert batch_id([]) == ""
 
 
-@pytest.mark.parametrize(("span", "tasks"), [(1, 1), (100_000, 1), (100_001, 2), (950_000, 10)])
+@pytest.mark.parametrize(("span", "tasks"), [(1, 1), (50_000, 1), (50_001, 2), (475_000, 10)])
 def test_small_landings_are_one_task(span, tasks):
     assert landing_tasks([OffsetRange("t", 0, 0, span, "id")]) == tasks
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 # A Spark task lands about so many messages, and writes one file.
-MESSAGES_PER_TASK = 100_000
+MESSAGES_PER_TASK = 50_000
 
 
 @dataclass(frozen=True, slots=True, order=True)

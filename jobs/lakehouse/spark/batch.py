@@ -107,7 +107,12 @@ def open_batch(
         all_groups=groups,
         groups=final,
         schemas=load_schemas(
-            parsed.samples, inside, table_groups(final, source), source, since.incarnations
+            parsed.samples,
+            inside,
+            table_groups(final, source),
+            source,
+            since.incarnations,
+            whole=not cut.ends,
         ),
         landed=landed,
         end=end,

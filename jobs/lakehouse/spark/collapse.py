@@ -64,7 +64,8 @@ def judge_events(rows: DataFrame, stored: DataFrame, barrier: str, *, is_bag: bo
     older = f"position < coalesce(stored_position, '') OR NOT ({_survives(barrier)})"
     follows = "topic = stored_at.topic AND partition = stored_at.partition"
     repeats = f"position = stored_position AND NOT ({follows} AND offset > stored_at.offset)"
-    same = "topic, partition, row_key, change, position, op, total_order, image_hash"
+    # In the order of the keys, by which the events are grouped next: rows are wide to sort.
+    same = "row_key, topic, partition, change, position, op, total_order, image_hash"
     nth = f"row_number() OVER (PARTITION BY {same} ORDER BY offset)"
     again = f"(op != {literal(READ)} AND {nth} > 1)" if is_bag else f"{nth} > 1"
     is_older = f"coalesce(redelivered OR {older} OR ({repeats}) OR {again}, false)"
@@ -76,7 +77,8 @@ def judge_events(rows: DataFrame, stored: DataFrame, barrier: str, *, is_bag: bo
         f"WHEN {is_outdated} THEN {literal(OUTDATED)} "
         f"WHEN {is_older} THEN {literal(SUPERSEDED)} ELSE {literal(NEW)} END AS verdict"
     )
-    return rows.join(stored, "row_key", "left").selectExpr(
+    # As above: a merge join would sort them, too.
+    return rows.join(stored.hint("shuffle_hash"), "row_key", "left").selectExpr(
         *rows.columns,
         "stored_position",
         "coalesce(had, 0) AS had",

@@ -9,7 +9,9 @@ keeps numbers exact and refuses duplicate keys, unlike from_json
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 import pyspark.sql.functions as F
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -24,20 +26,33 @@ from lakehouse.plan.progress import Progress
 from lakehouse.spark import placing, positions
 from lakehouse.spark.documents import with_documents
 from lakehouse.spark.epochs import confirmed_log, log_of
-from lakehouse.spark.reasons import IDENTITY, judge, symptoms
+from lakehouse.spark.reasons import IDENTITY, judge, minus_zero, symptoms
 from lakehouse.spark.sql import any_of, in_partition, literal
 from lakehouse.spark.tables import full_name
 
 # Comments may stand before it; ALTER TABLE … TRUNCATE PARTITION is none.
 _TRUNCATE_STATEMENT = r"(?is)^(\s|/\*.*?\*/)*truncate\s"
+_NO_OPTIONS: Mapping[str, str] = MappingProxyType({})
 _COMMON = ("connector", "name", "snapshot", "ts_ms", "gtid", "txId", "lsn", *IDENTITY.values())
 
 
 def read_slice(
-    spark: SparkSession, source: SourceConfig, start: Progress, end: LandedOffsets
+    spark: SparkSession,
+    source: SourceConfig,
+    start: Progress,
+    end: LandedOffsets,
+    options: Mapping[str, str] = _NO_OPTIONS,
 ) -> DataFrame:
-    """Bronze rows of a source in `[start, end)` of each topic partition."""
-    bronze = spark.table(full_name(bronze_table(source.name)))
+    """Bronze rows of a source in `[start, end)` of each topic partition.
+
+    Args:
+        spark: The session.
+        source: The source.
+        start: Where it begins.
+        end: Where it ends.
+        options: Iceberg's for reading.
+    """
+    bronze = spark.read.options(**options).table(full_name(bronze_table(source.name)))
     return bronze.where(
         any_of(
             f"{in_partition((topic, number))} "
@@ -86,13 +101,14 @@ def parse(
         F.col("value").isNull().alias("value_null"),
         _lookup(F.col("topic"), roles).alias("role"),
         *symptoms(),
-        _has_placeholder().alias("has_placeholder"),
         _is_half().alias("is_half"),
         "value",
     )
     payloads = with_documents(documents)
     fields = payloads.select(
         "*",
+        minus_zero().alias("minus_zero"),
+        _has_placeholder().alias("has_placeholder"),
         _get("payload", "$.op", "string").alias("sent_op"),
         _get("payload", "$.tableChanges", "variant").isNotNull().alias("has_table_changes"),
         _get("payload", "$.ddl", "string").alias("ddl"),
@@ -204,7 +220,8 @@ def source_struct(connector: Connector) -> str:
 
 
 def _has_placeholder() -> Column:
-    marks = (f"contains(string(value), {literal(mark)})" for mark in PLACEHOLDER_MARKS)
+    # Java looks for fixed text by its last character first, Spark's `contains` at every octet.
+    marks = (f"text RLIKE {literal(re.escape(mark))}" for mark in PLACEHOLDER_MARKS)
     return F.expr(f"coalesce({any_of(marks)}, false)")
 
 

@@ -17,7 +17,7 @@ from lakehouse.envelope import DELETE, PLACEHOLDERS, UPDATE
 from lakehouse.names import quote_ident
 from lakehouse.plan.tables import TablePlan
 from lakehouse.plan.types import Column, Kind
-from lakehouse.spark.shapes import is_float, json_types
+from lakehouse.spark.shapes import is_float, json_types, needs_types
 from lakehouse.spark.sql import any_of, literal
 from lakehouse.spark.versions import by_version, token_fields
 
@@ -124,7 +124,11 @@ def _read(image: str, plan: TablePlan) -> tuple[str, str, str]:
     kind = literal(_struct(fields, "string"))
     sent = f"try_variant_get(payload, {literal(f'$.{image}')}, {kind})"
     tokens = f"CAST({sent} AS {_struct(fields.values(), 'string')})"
-    return tokens, json_types(image), _floats(image, plan, fields)
+    columns = (column for version in plan.versions for column in version.columns)
+    types = json_types(image)
+    if not any(map(needs_types, columns)):
+        types = f"if(has_schema, {types}, NULL)"
+    return tokens, types, _floats(image, plan, fields)
 
 
 def _floats(image: str, plan: TablePlan, fields: Mapping[str, str]) -> str:

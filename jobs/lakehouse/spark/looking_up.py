@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 from lakehouse.spark import stored
 from lakehouse.spark.collapse import judge_events
 from lakehouse.spark.once import once
-from lakehouse.spark.session import FEW_ROWS, in_one_task, is_one_task, tune
+from lakehouse.spark.session import FEW_ROWS, in_tasks, is_one_task, tune
 from lakehouse.spark.writing import Work
 
 
@@ -35,14 +35,14 @@ def judged_once(
     if not before > FEW_ROWS >= work.messages:
         # A table that one task reads is not asked for the batch's keys alone.
         keys = None if is_one_task(before + work.messages) else _keys(rows)
-        found = in_one_task(_stored(work, keys, has_state=has_state), before + work.messages)
+        found = in_tasks(_stored(work, keys, has_state=has_state), before + work.messages)
         return once(judge_events(rows, found, barrier, is_bag=is_bag))
     tune(work.spark, work.messages)
     rows = once(rows)
     keys = once(_keys(rows))
     tune(work.spark, before)
     # Many tasks read the table; what they find is little.
-    found = in_one_task(once(_stored(work, keys, has_state=has_state), eager=True), work.messages)
+    found = in_tasks(once(_stored(work, keys, has_state=has_state), eager=True), work.messages)
     tune(work.spark, work.messages)
     return once(judge_events(rows, found, barrier, is_bag=is_bag))
 

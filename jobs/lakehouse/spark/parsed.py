@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
+from types import MappingProxyType
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -23,8 +24,13 @@ from lakehouse.spark.new_logs import Followed, follow_logs
 from lakehouse.spark.once import once
 from lakehouse.spark.profile import profile
 from lakehouse.spark.schema_samples import SchemaSamples
-from lakehouse.spark.session import tune
+from lakehouse.spark.session import FEW_ROWS, in_tasks, tune
 from lakehouse.spark.since import Since
+
+# Iceberg reads small files together, 16 MB at a time, whatever is to be done with their rows.
+# To parse a message is as much work as a query's over so many rows.
+_ROWS_OF_WORK = 4
+_EACH_FILE_ALONE = MappingProxyType({"file-open-cost": "16777216"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +62,16 @@ def read_slice_parsed(
     A local checkpoint keeps the rows and cuts the plan short, unlike a cache: each later query
     would analyse the whole parsing again.
     """
-    tune(spark, messages_between(since.progress, end))
-    messages = read_slice(spark, source, since.progress, end)
+    count = messages_between(since.progress, end)
+    work = _ROWS_OF_WORK * count
+    tune(spark, work)
+    messages = in_tasks(read_slice(spark, source, since.progress, end, _EACH_FILE_ALONE), count)
     connector = CONNECTORS[source.connector]
     envelopes = parse(messages, source, connector, sorted(end.topics), since.epochs)
-    return messages, once(envelopes)
+    # A part of it is generated while it runs, in whatever way the session is tuned then.
+    parsed = once(envelopes, eager=work > FEW_ROWS)
+    tune(spark, count)
+    return messages, parsed
 
 
 class LastParsed:

@@ -30,7 +30,6 @@ from lakehouse.spark.sql import literal
 Schemas: TypeAlias = Mapping[TableIdentity, Mapping[int, RowSchema]]
 
 MAX_GROUPS = 100_000
-_IMAGES = "lakehouse_row_images"
 _INCREMENTAL = "if(snapshot = 'incremental', position, NULL)"
 _IS_DATA = f"role = {literal(TopicRole.DATA)}"
 _IS_DELETE = f"{_IS_DATA} AND op = {literal(DELETE)}"
@@ -151,6 +150,8 @@ def load_schemas(
     tables: Mapping[TableIdentity, Sequence[Group]],
     source: SourceConfig,
     incarnations: Incarnations,
+    *,
+    whole: bool = True,
 ) -> Schemas:
     """The columns of each table's schema versions, as far as masks let them be known.
 
@@ -160,13 +161,14 @@ def load_schemas(
         tables: The groups of each table.
         source: Its connector, declared types and masks.
         incarnations: What statements told of columns, for messages without a schema.
+        whole: Whether the envelopes are those of all messages, and not of some.
 
     Raises:
         ConfigError: A mask needs the secret, and there is none.
     """
     samples = messages.of(group for mine in tables.values() for group in mine)
     bare = [fingerprint for fingerprint, schema in samples.items() if schema is None]
-    proven = _proven(envelopes, bare) if bare else {}
+    proven = messages.proven(envelopes, bare, whole=whole) if bare else {}
     connector, secret = CONNECTORS[source.connector], mask_secret(source)
     found: dict[TableIdentity, dict[int, RowSchema]] = {}
     for identity, mine in tables.items():
@@ -192,26 +194,3 @@ def _first_positions(groups: Sequence[Group]) -> dict[int, str | None]:
             known = [] if group.first_position is None else [group.first_position]
             found.setdefault(group.fingerprint, []).extend(known)
     return {fingerprint: min(positions, default=None) for fingerprint, positions in found.items()}
-
-
-def _proven(envelopes: DataFrame, fingerprints: Sequence[int]) -> dict[int, dict[str, str]]:
-    """What the row images of schema-less messages prove: fingerprint → column → kind of value."""
-    listed = ", ".join(map(str, fingerprints))
-    images = envelopes.where(f"reason IS NULL AND NOT control AND fingerprint IN ({listed})")
-    rows = images.selectExpr("fingerprint", f"{_image('after')} AS row").unionAll(
-        images.selectExpr("fingerprint", f"{_image('before')} AS row")
-    )
-    rows.createOrReplaceTempView(_IMAGES)
-    kinds = rows.sparkSession.sql(
-        "SELECT fingerprint, key AS name, schema_of_variant_agg(value) AS kind "
-        f"FROM {_IMAGES}, LATERAL variant_explode(row) WHERE row IS NOT NULL "
-        f"GROUP BY fingerprint, key LIMIT {MAX_GROUPS}"
-    )
-    found: dict[int, dict[str, str]] = {}
-    for row in sorted(kinds.collect(), key=lambda row: str(row["name"])):
-        found.setdefault(row["fingerprint"], {})[row["name"]] = row["kind"]
-    return found
-
-
-def _image(member: str) -> str:
-    return f"try_variant_get(payload, {literal(f'$.{member}')}, 'variant')"

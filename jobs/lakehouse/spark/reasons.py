@@ -46,15 +46,19 @@ def symptoms() -> tuple[Column, ...]:
         F.is_valid_utf8(value).alias("is_text"),
         has_lone_surrogate(value).alias("has_half_pair"),
         has_lone_surrogate(key).alias("key_has_half_pair"),
-        # VARIANT makes 0 of it.
-        F.when(_may_have_minus_zero(value) & value.rlike(_MINUS_ZERO), value).alias("minus_zero"),
     )
 
 
-def _may_have_minus_zero(value: Column) -> Column:
+def minus_zero() -> Column:
+    """The text of a document that has -0, of which VARIANT makes 0; else NULL."""
+    text = F.col("text")
+    return F.when(_may_have_minus_zero(text) & text.rlike(_MINUS_ZERO), text)
+
+
+def _may_have_minus_zero(text: Column) -> Column:
     """Few messages have a number that begins so; dates and UUIDs have the two characters, too."""
-    signed = (F.contains(value, F.lit(f"{before}-0")) for before in _BEFORE_A_SIGN)
-    return F.contains(value, F.lit("-0")) & reduce(or_, signed)
+    signed = (F.contains(text, F.lit(f"{before}-0")) for before in _BEFORE_A_SIGN)
+    return F.contains(text, F.lit("-0")) & reduce(or_, signed)
 
 
 def judge(rows: DataFrame, source: SourceConfig, connector: Connector) -> DataFrame:

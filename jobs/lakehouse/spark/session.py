@@ -15,12 +15,15 @@ from lakehouse.plan.catalog import spark_catalog_properties
 FEW_ROWS = 200_000
 # So few rows are one task's: in one partition they need no exchange.
 _ONE_TASK = 20_000
+# Of more rows each core has some, and no task too many.
+_LEAST_PER_TASK, _ROWS_PER_TASK = 10_000, 100_000
+_PARTITIONS, _SPARKS_PARTITIONS = "spark.sql.shuffle.partitions", 200
 _OF_FEW_ROWS = {
     "spark.sql.codegen.wholeStage": "false",
     # Spark's own fallback where generated code does not compile.
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.adaptive.enabled": "false",
-    "spark.sql.shuffle.partitions": "2",
+    _PARTITIONS: "2",
     # A check of the plan behind each of the optimizer's rules.
     "spark.sql.lightweightPlanChangeValidation": "false",
 }
@@ -89,21 +92,35 @@ def tune(session: SparkSession, rows: int) -> None:
         session: Is changed; sessions made from it before are not.
         rows: How many rows a query reads at most.
     """
-    for key, value in _OF_FEW_ROWS.items():
-        if rows <= FEW_ROWS:
-            session.conf.set(key, value)
-        else:
+    few = rows <= FEW_ROWS
+    for key, value in (_OF_FEW_ROWS if few else _of_many_rows(session, rows)).items():
+        if value is None:
             session.conf.unset(key)
+        else:
+            session.conf.set(key, value)
 
 
-def in_one_task(frame: DataFrame, rows: int) -> DataFrame:
-    """The frame in one partition where it has few rows, so that nothing of it is exchanged.
+def _of_many_rows(session: SparkSession, rows: int) -> dict[str, str | None]:
+    """The settings as the application was started with them, and partitions for so many rows.
+
+    Of a key that is unset Spark has its own default, whatever it was started with.
+    """
+    given = session.sparkContext.getConf()
+    values = {key: given.get(key) for key in _OF_FEW_ROWS}
+    partitions = int(values[_PARTITIONS] or _SPARKS_PARTITIONS)
+    return {**values, _PARTITIONS: str(max(partitions, rows // _ROWS_PER_TASK))}
+
+
+def in_tasks(frame: DataFrame, rows: int) -> DataFrame:
+    """The frame in no more partitions than its rows are worth: of few rows none is exchanged.
 
     Args:
         frame: Any.
         rows: How many it has at most.
     """
-    return frame.coalesce(1) if is_one_task(rows) else frame
+    cores = frame.sparkSession.sparkContext.defaultParallelism
+    most = max(cores, rows // _ROWS_PER_TASK)
+    return frame.coalesce(1 if is_one_task(rows) else min(most, rows // _LEAST_PER_TASK))
 
 
 def is_one_task(rows: int) -> bool:

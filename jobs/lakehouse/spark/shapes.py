@@ -103,8 +103,7 @@ def is_digits(column: Column) -> str:
 
     The digits of a number may be Base64 of other bytes; a schema in the message would refuse it.
     """
-    is_base64 = column.type.kind is Kind.DECIMAL and column.doc.startswith(DECLARED)
-    return f"coalesce({_has(column, _NUMBER)}, false)" if is_base64 else "false"
+    return f"coalesce({_has(column, _NUMBER)}, false)" if _is_declared_base64(column) else "false"
 
 
 def may_be_odd(columns: Sequence[Column], value: Callable[[Column], str]) -> str:
@@ -120,6 +119,15 @@ def may_be_odd(columns: Sequence[Column], value: Callable[[Column], str]) -> str
     names = "|".join(f"{_name(column.name)}: STRING" for column in floats)
     infinite = any_of(f"abs({value(column)}) = double('Infinity')" for column in floats)
     return f"json_types RLIKE {literal(f'(?:<|, )(?:{names})(?:, |>)')} OR {infinite}"
+
+
+def needs_types(column: Column) -> bool:
+    """Whether a column's JSON type is asked for where no schema in the message tells another."""
+    return is_float(column) or _is_declared_base64(column)
+
+
+def _is_declared_base64(column: Column) -> bool:
+    return column.type.kind is Kind.DECIMAL and column.doc.startswith(DECLARED)
 
 
 def is_float(column: Column) -> bool:

@@ -22,7 +22,7 @@ from lakehouse.spark.holds import Holds, hold_keys
 from lakehouse.spark.looking_up import judged_once
 from lakehouse.spark.once import once
 from lakehouse.spark.properties import remember_soft
-from lakehouse.spark.session import in_one_task, tune
+from lakehouse.spark.session import in_tasks, tune
 from lakehouse.spark.small_change import small_change, with_heads
 from lakehouse.spark.soft import keep_deleted
 from lakehouse.spark.state import write_state
@@ -178,7 +178,7 @@ def _resolved(judged: DataFrame, plan: TablePlan) -> DataFrame:
 
 
 def _rows(work: Work, envelopes: DataFrame) -> DataFrame:
-    mine = in_one_task(envelopes, work.messages)
+    mine = in_tasks(envelopes, work.messages)
     rows = events.table_rows(mine, work.plan, work.secret)
     return collapse.whole_events(rows) if work.plan.halves else rows
 

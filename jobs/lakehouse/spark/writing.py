@@ -30,8 +30,8 @@ COORDINATES = (
     "partition",
     "offset",
 )
-# Up to this many winners go into one file.
-_ROWS_PER_FILE = 500_000
+# Up to this many winners go into one file; where cores are free, each writes one of so many.
+_ROWS_PER_FILE, _LEAST_PER_FILE = 500_000, 25_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +102,14 @@ def write_silver(
         if plan.is_bag:
             kept = kept.selectExpr("*", "explode(sequence(1, copies)) AS copy")
         rows = kept.selectExpr(*new_row(plan))
-        files = 1 + numbers["upserts"] // _ROWS_PER_FILE
-        tables.append_on_branch(rows.coalesce(files), plan.silver, work.branch, work.summary)
+        files = rows.coalesce(_files(work, numbers["upserts"]))
+        tables.append_on_branch(files, plan.silver, work.branch, work.summary)
     return marked
+
+
+def _files(work: Work, rows: int) -> int:
+    cores = work.spark.sparkContext.defaultParallelism
+    return max(1 + rows // _ROWS_PER_FILE, min(cores, rows // _LEAST_PER_FILE))
 
 
 def new_row(plan: TablePlan) -> tuple[str, ...]:
