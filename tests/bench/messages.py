@@ -23,6 +23,10 @@ _LOG, _STEP, _TOGETHER = 1_000_000_000_000, 48, 100
 _SENT = datetime(2026, 1, 1, tzinfo=UTC)
 _SENT_MS = int(_SENT.timestamp() * 1000)
 WIDE = {f"c{n:02}": f"concat('column {n} of ', aid % 1000003, '.', v)" for n in range(4, 60)}
+# Types of Spark as PostgreSQL calls them.
+DECLARED: Mapping[str, str] = MappingProxyType(
+    {"bigint": "bigint", "int": "integer", "string": "varchar"}
+)
 _NO_MORE: Mapping[str, str] = MappingProxyType({})
 
 

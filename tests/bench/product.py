@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import uuid
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from functools import partial
 
 import pyspark.sql.functions as F
@@ -26,7 +24,8 @@ from lakehouse.steps.land import landing_outcome
 from lakehouse.steps.runner import execute, run_recorded
 from tests.bench.accounts import COLUMNS, Batch
 from tests.bench.cpu import Cost, took
-from tests.bench.messages import PREFIX, changes, first_load, table_name, topic
+from tests.bench.messages import DECLARED, PREFIX, changes, first_load, table_name, topic
+from tests.support.runs import Runs
 
 REST: tuple[Step, ...] = ("check", "apply", "validate", "publish")
 
@@ -51,7 +50,9 @@ class Product:
     @property
     def source(self) -> SourceConfig:
         """Its configuration: messages without schema have the types that it declares."""
-        columns = "".join(f'{name} = {{ type = "{_DECLARED[kind]}" }}\n' for name, kind in _KINDS)
+        columns = "".join(
+            f'{name} = {{ type = "{DECLARED[kind]}" }}\n' for name, kind in COLUMNS.items()
+        )
         declared = "".join(
             f'[tables."public.{table_name(number)}".columns]\n{columns}'
             for number in range(self.tables)
@@ -93,14 +94,7 @@ class Product:
         return found
 
     def _context(self) -> StepContext:
-        return StepContext(
-            source=self.source,
-            settings=self.settings,
-            spark=self.spark,
-            ledger=Ledger(self.settings),
-            run_id=f"bench_{uuid.uuid4().hex[:8]}",
-            run_started=datetime.now(UTC),
-        )
+        return Runs(self.spark, self.settings, self.settings.home, self.source).context()
 
     def maintain(self) -> Cost:
         """Compaction, expiry and clean-up of all tables of the source."""
@@ -117,10 +111,6 @@ class Product:
             if name.startswith("lakehouse."):
                 writer = writer.option(f"snapshot-property.{name}", text)
         writer.overwritePartitions()
-
-
-_KINDS = tuple(COLUMNS.items())
-_DECLARED = {"bigint": "bigint", "int": "integer", "string": "varchar"}
 
 
 def _land(context: StepContext, messages: DataFrame, sent: Counter[int]) -> StepOutcome:

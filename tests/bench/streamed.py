@@ -23,11 +23,12 @@ from infra.registrations import SECRETS_FILE, Surroundings, plan_registration
 from infra.sources import Database
 from infra.state import StackState
 from lakehouse.config import SourceConfig, parse_source
+from tests.bench import accounts
+from tests.bench.messages import DECLARED, WIDE
 
 _TRANSACTION, _DEADLINE_S = 1_000, 600
-_PLAIN = {"aid": "bigint", "bid": "integer", "abalance": "integer", "filler": "varchar"}
-_MORE = {f"c{n:02}": "varchar" for n in range(4, 60)}
-COLUMNS = MappingProxyType({"narrow": _PLAIN, "wide": {**_PLAIN, **_MORE}})
+_PLAIN = {name: DECLARED[kind] for name, kind in accounts.COLUMNS.items()}
+COLUMNS = MappingProxyType({"narrow": _PLAIN, "wide": {**_PLAIN, **dict.fromkeys(WIDE, "varchar")}})
 _FIGURES = "count(*), sum(aid)::bigint, sum(abalance)::bigint, max(filler)"
 
 
@@ -111,7 +112,7 @@ class Streamed:
     def insert(self, first: int, count: int) -> None:
         """Insert rows from a key on."""
         more = "".join(
-            f", 'column {name} of ' || k" for name in COLUMNS[self.shape] if name in _MORE
+            f", 'column {name} of ' || k" for name in COLUMNS[self.shape] if name in WIDE
         )
         rows = f"SELECT k, k % 1000, k, lpad(k::text, 84){more} FROM generate_series(lo, hi) AS k"
         self._do(f"INSERT INTO {self.name} {rows}", first, count)

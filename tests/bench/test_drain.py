@@ -12,11 +12,9 @@ import json
 import os
 import threading
 import time
-import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -26,13 +24,11 @@ from infra.home import StackHome
 from infra.stack import running_stack
 from lakehouse.config import Settings, load_source
 from lakehouse.plan.progress import Progress
-from lakehouse.plan.records import STEPS
 from lakehouse.spark.ledger import Ledger
 from lakehouse.spark.tables import full_name
-from lakehouse.steps.context import StepContext
-from lakehouse.steps.runner import execute
 from tests.bench.streamed import Streamed
 from tests.stack.conftest import REPOSITORY
+from tests.support.runs import Runs
 
 CHANGES = int(os.environ.get("BENCH_CHANGES", "200000"))
 _ALL = "narrow_with,narrow_without,wide_with,wide_without"
@@ -53,16 +49,8 @@ class Drain:
     def run(self) -> float:
         """One run of all steps; seconds."""
         began = time.monotonic()
-        context = StepContext(
-            source=self.table.source,
-            settings=self.settings,
-            spark=self.spark,
-            ledger=Ledger(self.settings),
-            run_id=f"run_{uuid.uuid4().hex[:8]}",
-            run_started=datetime.now(UTC),
-        )
-        for step in STEPS:
-            outcome = execute(step, context)
+        runs = Runs(self.spark, self.settings, self.settings.home, self.table.source)
+        for outcome in runs.steps().values():
             assert outcome.status == "succeeded", outcome.message
         return time.monotonic() - began
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -21,14 +20,14 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from pyspark.sql import DataFrame, SparkSession
 
 from lakehouse.config import Settings, parse_source
-from lakehouse.spark.ledger import Ledger
-from lakehouse.steps.context import StepContext, StepOutcome
+from lakehouse.steps.context import StepOutcome
 from lakehouse.steps.runner import execute
 from tests.bench.accounts import Batch
 from tests.bench.cpu import Cost, median, process_seconds, took
 from tests.bench.limits import told_by
 from tests.bench.messages import PREFIX, changes, topic, wide
 from tests.support.broker import Broker, running_broker
+from tests.support.runs import Runs
 
 _Result = TypeVar("_Result")
 MESSAGES = int(os.environ.get("BENCH_MESSAGES", "200000"))
@@ -95,10 +94,7 @@ def _produce(broker: Broker, messages: DataFrame, topics: int) -> None:
 def _landed(spark: SparkSession, settings: Settings, name: str) -> tuple[Cost, StepOutcome]:
     """Land all topics for a source that has nothing yet."""
     text = f'connector = "postgresql"\ntopic_prefix = "{PREFIX}"\n'
-    now = datetime.now(UTC)
-    context = StepContext(
-        parse_source(text, name), settings, spark, Ledger(settings), f"run_{name}", now
-    )
+    context = Runs(spark, settings, settings.home, parse_source(text, name)).context()
     cost, outcome = took(partial(execute, "land", context))
     assert outcome.status == "succeeded", outcome.message
     return cost, outcome

@@ -77,8 +77,7 @@ def judge_events(rows: DataFrame, stored: DataFrame, barrier: str, *, is_bag: bo
         f"WHEN {is_outdated} THEN {literal(OUTDATED)} "
         f"WHEN {is_older} THEN {literal(SUPERSEDED)} ELSE {literal(NEW)} END AS verdict"
     )
-    # As above: a merge join would sort them, too.
-    return rows.join(stored.hint("shuffle_hash"), "row_key", "left").selectExpr(
+    return rows.join(stored, "row_key", "left").selectExpr(
         *rows.columns,
         "stored_position",
         "coalesce(had, 0) AS had",

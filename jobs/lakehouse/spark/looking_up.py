@@ -9,6 +9,7 @@ from __future__ import annotations
 import pyspark.sql.functions as F
 from pyspark.sql import DataFrame
 
+from lakehouse.plan.tables import TablePlan
 from lakehouse.spark import stored
 from lakehouse.spark.collapse import judge_events
 from lakehouse.spark.once import once
@@ -28,15 +29,13 @@ def judged_once(
         before: How many rows the table has.
         has_state: Whether its state table has rows.
     """
-    is_bag = work.plan.is_bag
     if not (work.has_rows(work.plan.silver) or has_state):
-        nothing = stored.nothing_stored(work.spark, work.plan)
-        return once(judge_events(rows, nothing, barrier, is_bag=is_bag))
+        return _judged(work, rows, stored.nothing_stored(work.spark, work.plan), barrier)
     if not before > FEW_ROWS >= work.messages:
         # A table that one task reads is not asked for the batch's keys alone.
         keys = None if is_one_task(before + work.messages) else _keys(rows)
         found = in_tasks(_stored(work, keys, has_state=has_state), before + work.messages)
-        return once(judge_events(rows, found, barrier, is_bag=is_bag))
+        return _judged(work, rows, found, barrier)
     tune(work.spark, work.messages)
     rows = once(rows)
     keys = once(_keys(rows))
@@ -44,7 +43,14 @@ def judged_once(
     # Many tasks read the table; what they find is little.
     found = in_tasks(once(_stored(work, keys, has_state=has_state), eager=True), work.messages)
     tune(work.spark, work.messages)
-    return once(judge_events(rows, found, barrier, is_bag=is_bag))
+    return _judged(work, rows, found, barrier)
+
+
+def _judged(work: Work, rows: DataFrame, found: DataFrame, barrier: str) -> DataFrame:
+    # A merge join would sort the batch's rows, which are wide; a hash holds what is stored, and
+    # images may be of any size.
+    by_key = found if _has_images(work.plan) else found.hint("shuffle_hash")
+    return once(judge_events(rows, by_key, barrier, is_bag=work.plan.is_bag))
 
 
 def _keys(rows: DataFrame) -> DataFrame:
@@ -52,7 +58,10 @@ def _keys(rows: DataFrame) -> DataFrame:
 
 
 def _stored(work: Work, keys: DataFrame | None, *, has_state: bool) -> DataFrame:
-    plan = work.plan
-    # Stored images fill unchanged values, or stay when their row is deleted.
-    with_image = plan.placeholders or plan.soft
+    plan, with_image = work.plan, _has_images(work.plan)
     return stored.stored_state(work.spark, plan, keys, with_image=with_image, has_state=has_state)
+
+
+def _has_images(plan: TablePlan) -> bool:
+    """Whether stored images fill unchanged values, or stay when their row is deleted."""
+    return plan.placeholders or plan.soft
