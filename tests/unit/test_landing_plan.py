@@ -17,6 +17,7 @@ from lakehouse.plan.offsets import (
     TopicProgress,
     batch_id,
     landing_tasks,
+    parted,
 )
 
 
@@ -181,6 +182,15 @@ def test_a_batch_id_is_made_of_ranges_alone():
 @pytest.mark.parametrize(("span", "tasks"), [(1, 1), (50_000, 1), (50_001, 2), (475_000, 10)])
 def test_small_landings_are_one_task(span, tasks):
     assert landing_tasks([OffsetRange("t", 0, 0, span, "id")]) == tasks
+
+
+def test_large_ranges_share_no_task_with_others():
+    spans = (3, 100_001, 25_000, 25_001, 24_998)
+    ranges = [OffsetRange("t", n, 10, 10 + span, "id") for n, span in enumerate(spans)]
+    alone, shared = parted(ranges)
+    assert [each.partition for each in alone] == [1, 3]
+    assert [each.partition for each in shared] == [0, 2, 4]
+    assert landing_tasks(ranges) == 3 + 1 + 2
 
 
 def test_landed_offsets_are_read_as_written():

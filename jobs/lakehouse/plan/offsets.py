@@ -128,10 +128,23 @@ def offsets_behind(ends: Iterable[TopicBounds], offsets: LandedOffsets) -> int:
     return missing
 
 
+def parted(ranges: Iterable[OffsetRange]) -> tuple[list[OffsetRange], list[OffsetRange]]:
+    """The ranges that are worth tasks of their own, and those that share theirs."""
+    alone, shared = list[OffsetRange](), list[OffsetRange]()
+    for each in ranges:
+        (alone if _span([each]) > MESSAGES_PER_TASK // 2 else shared).append(each)
+    return alone, shared
+
+
 def landing_tasks(ranges: Iterable[OffsetRange]) -> int:
     """How many Spark tasks land the ranges; each writes at most one file."""
-    span = sum(r.end - r.start for r in ranges)
-    return max(1, -(-span // MESSAGES_PER_TASK))
+    alone, shared = parted(ranges)
+    spans = [_span([each]) for each in alone] + ([_span(shared)] if shared else [])
+    return max(1, sum(-(-span // MESSAGES_PER_TASK) for span in spans))
+
+
+def _span(ranges: Iterable[OffsetRange]) -> int:
+    return sum(each.end - each.start for each in ranges)
 
 
 def batch_id(ranges: Iterable[OffsetRange]) -> str:

@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import reduce
 
 from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined] # public, not in __all__
 from pyspark.sql import DataFrame, SparkSession
@@ -24,6 +25,8 @@ from lakehouse.plan.offsets import (
     OffsetRange,
     PartitionBounds,
     TopicBounds,
+    landing_tasks,
+    parted,
 )
 from lakehouse.spark.kafka_admin import Admin
 from lakehouse.spark.kafka_properties import java_properties
@@ -101,10 +104,21 @@ def read_topic_ids(properties: Mapping[str, str], topics: Iterable[str]) -> dict
 def read_messages(
     spark: SparkSession, properties: Mapping[str, str], ranges: Sequence[OffsetRange]
 ) -> DataFrame:
-    """The committed messages of offset ranges, as Kafka holds them.
+    """The committed messages of offset ranges, as Kafka holds them, in `landing_tasks` partitions.
 
     Columns: topic, partition, offset, timestamp, timestamp_type, key, value, headers (never null).
     """
+    alone, shared = parted(ranges)
+    frames = [_read(spark, properties, alone)] if alone else []
+    if shared or not frames:
+        # Spark puts neighbours together, whatever their sizes are.
+        frames.append(_read(spark, properties, shared).coalesce(landing_tasks(shared)))
+    return reduce(DataFrame.unionAll, frames)
+
+
+def _read(
+    spark: SparkSession, properties: Mapping[str, str], ranges: Sequence[OffsetRange]
+) -> DataFrame:
     assigned: dict[str, list[int]] = defaultdict(list)
     starts: dict[str, dict[str, int]] = defaultdict(dict)
     ends: dict[str, dict[str, int]] = defaultdict(dict)
