@@ -27,9 +27,9 @@ from lakehouse.spark.schema_samples import SchemaSamples
 from lakehouse.spark.session import FEW_ROWS, in_tasks, tune
 from lakehouse.spark.since import Since
 
-# Iceberg reads small files together, 16 MB at a time, whatever is to be done with their rows.
 # To parse a message is as much work as a query's over so many rows.
 _ROWS_OF_WORK = 4
+# Iceberg reads small files together, 16 MB at a time, whatever is to be done with their rows.
 _EACH_FILE_ALONE = MappingProxyType({"file-open-cost": "16777216"})
 
 
