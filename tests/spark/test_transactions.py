@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from lakehouse.plan.records import RESULTS
+from lakehouse.plan.records import RESULTS, STEPS
 from tests.support.debezium import Postgres, Table, column
 from tests.support.runs import Runs, laws_hold, open_runs
 
@@ -26,21 +26,56 @@ def row(number: int, name: str) -> dict[str, object]:
 
 
 @pytest.mark.further
-def test_the_rest_of_a_published_transaction_that_comes_again_holds_nothing_back(runs: Runs):
+# How far the database's clock, or what the connector takes for its zone, is ahead of Kafka's.
+@pytest.mark.parametrize(
+    "ahead_ms", [0, *(pytest.param(h * 3_600_000, marks=pytest.mark.further) for h in (-2, 2))]
+)
+def test_the_rest_of_a_published_transaction_that_comes_again_holds_nothing_back(
+    spark, settings, tmp_path, ahead_ms
+):
+    runs = open_runs(spark, settings, tmp_path, f"rest_again_{ahead_ms // 3_600_000 % 24}")
     connector = Postgres(runs.source.name)
     connector.transact((ORDERS, "c", None, row(1, "a")), (ORDERS, "c", None, row(2, "b")))
+    for message in connector.messages:
+        message["timestamp"] -= ahead_ms
     runs.run(connector)
 
     again = [m for m in connector.messages if '"id":2' in str(m["key"]) or "END" in str(m["value"])]
-    begin = connector.messages[0]
-    for message in (begin, *again):
+    first = len(connector.messages)
+    connector.clock_ms += 10 * 86_400_000
+    for message in (connector.messages[0], *again):
         connector.send_raw(str(message["topic"]), str(message["key"]), str(message["value"]))
     connector.transact((ORDERS, "u", row(2, "b"), row(2, "c")))
+    for message in connector.messages[first:]:
+        message["timestamp"] -= ahead_ms
     outcomes = runs.run(connector)
 
     assert laws_hold(outcomes["apply"])
     assert "0 messages wait" in outcomes["apply"].message
     assert runs.rows("orders", "id", "name") == [(1, "a"), (2, "c")]
+
+
+def test_a_transaction_whose_end_landed_first_is_not_looked_for_in_what_landed_before(runs: Runs):
+    connector, rest = Postgres(runs.source.name), STEPS[1:]
+    connector.transact((ORDERS, "c", None, row(1, "a")))
+    runs.run(connector)
+    old = list((runs.settings.home / "warehouse/bronze" / runs.source.name).rglob("*.parquet"))
+
+    connector.transact((ORDERS, "u", row(1, "a"), row(1, "b")), (ITEMS, "c", None, row(1, "a")))
+    late = next(m for m in connector.messages if str(m["topic"]).endswith(".items"))
+    connector.messages.remove(late)
+    runs.run(connector, ("land",))
+    for file in old:
+        file.rename(file.with_suffix(".away"))
+    assert laws_hold(runs.steps(steps=rest)["apply"])
+    assert runs.rows("orders", "id", "name") == [(1, "a")]
+
+    for file in old:
+        file.with_suffix(".away").rename(file)
+    connector.messages.append(late)
+    assert laws_hold(runs.run(connector)["apply"])
+    assert runs.rows("orders", "id", "name") == [(1, "b")]
+    assert runs.rows("items", "id", "name") == [(1, "a")]
 
 
 @pytest.mark.further

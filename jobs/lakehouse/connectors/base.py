@@ -86,7 +86,7 @@ class Connector:
         transaction_separator: Transaction ids are compared up to this text; None: whole.
         own_topics: Whether a table's events stand in the topic that is named after it; else in
             any topic that the TOML file lists.
-        timeout: How long a transaction waits for its END; short where END comes with the next one.
+        ends_late: Whether END comes with the next transaction, and has its time.
         gtids: Whether a GTID can tell another log of the source.
         zoned_timestamps: Whether the source's type TIMESTAMP has a zone.
         zoned_as_text: Whether times with a zone have more digits than a timestamp of silver keeps.
@@ -119,7 +119,7 @@ class Connector:
     commit_may_be_null: bool = False
     transaction_separator: str | None = None
     own_topics: bool = True
-    timeout: str = "1h"
+    ends_late: bool = False
     gtids: bool = False
     zoned_timestamps: bool = False
     zoned_as_text: bool = False
@@ -137,6 +137,11 @@ class Connector:
     signals: bool = True
     sql: SqlText = field(default_factory=SqlText)
     database_settings: tuple[str, ...] = ()
+
+    @property
+    def timeout(self) -> str:
+        """How long a transaction waits for its END."""
+        return "2m" if self.ends_late else "1h"
 
     @property
     def source_fields(self) -> tuple[str, ...]:

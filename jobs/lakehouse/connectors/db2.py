@@ -17,8 +17,7 @@ DB2 = Connector(
         PositionField("change_lsn", Codec.HEX, _LSN_WIDTH, optional=True),
     ),
     commit_fields=1,
-    # END comes with the next transaction.
-    timeout="2m",
+    ends_late=True,
     defaults_as_read=True,
     # CURRENT DATE and the like are no default of a column that may be NULL.
     untold_defaults=frozenset(

@@ -20,8 +20,7 @@ SQLSERVER = Connector(
         PositionField("event_serial_no", Codec.INTEGER, 20, optional=True),
     ),
     commit_fields=1,
-    # END comes with the next transaction.
-    timeout="2m",
+    ends_late=True,
     defaults_as_read=True,
     # `bit`: all but ((1)).
     blank_defaults=frozenset({"boolean"}),

@@ -29,7 +29,7 @@ from lakehouse.spark.parsed import Parsed, read_slice_parsed
 from lakehouse.spark.profile import Schemas, load_schemas, profile
 from lakehouse.spark.redelivery import mark, place, suspect
 from lakehouse.spark.schema_samples import SchemaSamples
-from lakehouse.spark.since import Since, earlier, earlier_of_same_keys
+from lakehouse.spark.since import Since, earlier, earlier_of_same_keys, told_earlier
 from lakehouse.spark.sql import all_of, in_partition
 from lakehouse.spark.tombstones import EMPTY_MESSAGE, without_tombstones
 from lakehouse.spark.transactions import (
@@ -92,8 +92,8 @@ def open_batch(
     read = (followed.envelopes, parsed.groups)
     placed, groups = _complete(spark, source, connector, read, since)
     clock = _stream_time(groups, until)
-    before_it = partial(earlier, spark, source, since)
-    around = Surroundings(clock, landed, before_it, since.left_behind)
+    before_it = partial(told_earlier, spark, source, since)
+    around = Surroundings(clock, since.position, landed, before_it, since.left_behind)
     cut = _cut(placed, source, connector, around)
     if any(group.halves for group in groups):
         deadline = clock - patience_ms(source)

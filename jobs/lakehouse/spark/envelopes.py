@@ -30,6 +30,8 @@ from lakehouse.spark.reasons import IDENTITY, judge, minus_zero, symptoms
 from lakehouse.spark.sql import any_of, in_partition, literal
 from lakehouse.spark.tables import full_name
 
+# To parse a message is as much work as a query's over so many rows.
+ROWS_OF_WORK = 4
 # Comments may stand before it; ALTER TABLE … TRUNCATE PARTITION is none.
 _TRUNCATE_STATEMENT = r"(?is)^(\s|/\*.*?\*/)*truncate\s"
 _NO_OPTIONS: Mapping[str, str] = MappingProxyType({})

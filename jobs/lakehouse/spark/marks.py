@@ -19,6 +19,8 @@ from lakehouse.envelope import BEGIN, END
 from lakehouse.names import sanitised_topic
 from lakehouse.spark.sql import literal
 
+# What `load_marks` reads of envelopes.
+MARKED = ("role", "value_null", "offset", "landed_at", "transaction", "payload")
 _IS_END = f"status = {literal(END)}"
 _IS_BEGIN = f"status = {literal(BEGIN)}"
 # A number: rows with text that is aggregated are sorted, all events of the batch among them.
@@ -90,15 +92,14 @@ def listed_collections(marks: DataFrame) -> DataFrame:
     )
 
 
-def begun(earlier: DataFrame, topic: str, ends: DataFrame) -> int:
+def begun(earlier: DataFrame, ends: DataFrame) -> int:
     """How many of some transactions have their BEGIN in earlier envelopes.
 
     Args:
-        earlier: What came before the batch.
-        topic: The transaction metadata topic.
+        earlier: What came before the batch in the transaction metadata topic.
         ends: The transactions, as `transaction`.
     """
-    begins = load_marks(earlier.where(F.col("topic") == topic)).where(_IS_BEGIN)
+    begins = load_marks(earlier).where(_IS_BEGIN)
     return begins.join(F.broadcast(ends), "transaction").select("transaction").distinct().count()
 
 

@@ -18,7 +18,7 @@ from lakehouse.plan.groups import Group
 from lakehouse.plan.incarnations import Incarnations
 from lakehouse.plan.offsets import LandedOffsets
 from lakehouse.plan.progress import messages_between
-from lakehouse.spark.envelopes import parse, read_slice
+from lakehouse.spark.envelopes import ROWS_OF_WORK, parse, read_slice
 from lakehouse.spark.incarnations import with_incarnations
 from lakehouse.spark.new_logs import Followed, follow_logs
 from lakehouse.spark.once import once
@@ -27,8 +27,6 @@ from lakehouse.spark.schema_samples import SchemaSamples
 from lakehouse.spark.session import FEW_ROWS, in_tasks, tune
 from lakehouse.spark.since import Since
 
-# To parse a message is as much work as a query's over so many rows.
-_ROWS_OF_WORK = 4
 # Iceberg reads small files together, 16 MB at a time, whatever is to be done with their rows.
 _EACH_FILE_ALONE = MappingProxyType({"file-open-cost": "16777216"})
 
@@ -63,7 +61,7 @@ def read_slice_parsed(
     would analyse the whole parsing again.
     """
     count = messages_between(since.progress, end)
-    work = _ROWS_OF_WORK * count
+    work = ROWS_OF_WORK * count
     tune(spark, work)
     messages = in_tasks(read_slice(spark, source, since.progress, end, _EACH_FILE_ALONE), count)
     connector = CONNECTORS[source.connector]

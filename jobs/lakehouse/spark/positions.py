@@ -13,8 +13,19 @@ import pyspark.sql.functions as F
 from pyspark.sql import Column
 
 from lakehouse.connectors import Codec, PositionField
+from lakehouse.spark.sql import literal
 
 SEPARATOR = "."
+
+
+def commit_of(position: str, fields: int) -> str:
+    """What a position tells of its commit: its first fields."""
+    return SEPARATOR.join(position.split(SEPARATOR)[:fields])
+
+
+def commit_part(fields: int) -> str:
+    """The same of the column `position`, as an expression."""
+    return f"substring_index(position, {literal(SEPARATOR)}, {fields})"
 
 
 def field_digits(block: Column, field: PositionField) -> Column:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -93,7 +95,22 @@ def tune(session: SparkSession, rows: int) -> None:
         rows: How many rows a query reads at most.
     """
     few = rows <= FEW_ROWS
-    for key, value in (_OF_FEW_ROWS if few else _of_many_rows(session, rows)).items():
+    _set(session, _OF_FEW_ROWS if few else _of_many_rows(session, rows))
+
+
+@contextmanager
+def tuned(session: SparkSession, rows: int) -> Iterator[None]:
+    """Make a session fit for queries over so many rows, and then what it was before."""
+    before = {key: session.conf.get(key, None) for key in _OF_FEW_ROWS}
+    tune(session, rows)
+    try:
+        yield
+    finally:
+        _set(session, before)
+
+
+def _set(session: SparkSession, values: Mapping[str, str | None]) -> None:
+    for key, value in values.items():
         if value is None:
             session.conf.unset(key)
         else:

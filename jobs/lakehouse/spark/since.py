@@ -6,7 +6,7 @@ alone cannot tell what one of its messages is.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
@@ -23,7 +23,9 @@ from lakehouse.plan.offsets import LandedOffsets
 from lakehouse.plan.progress import Progress
 from lakehouse.plan.records import CutRow
 from lakehouse.plan.tables import TopicPartition
-from lakehouse.spark.envelopes import parse, read_slice
+from lakehouse.spark.envelopes import ROWS_OF_WORK, parse, read_slice
+from lakehouse.spark.once import once
+from lakehouse.spark.session import tuned
 from lakehouse.spark.sql import any_of, in_partition
 
 
@@ -105,10 +107,48 @@ def _time(milliseconds: int | None) -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
 
 
-def earlier(spark: SparkSession, source: SourceConfig, since: Since) -> DataFrame:
-    """The envelopes of everything that is landed and before a batch."""
-    messages = read_slice(spark, source, Progress(), since.progress.offsets)
-    return _parsed(messages, source, since, sorted(since.progress.offsets.topics))
+def earlier(
+    spark: SparkSession, source: SourceConfig, since: Since, topics: Iterable[str] | None = None
+) -> DataFrame:
+    """The envelopes of what is landed and before a batch; of some topics or of all."""
+    messages, names = _before(spark, source, since, topics)
+    return _parsed(messages, source, since, names)
+
+
+def told_earlier(
+    spark: SparkSession,
+    source: SourceConfig,
+    since: Since,
+    topics: Iterable[str],
+    arrived_ms: int,
+    wanted: Sequence[str],
+) -> DataFrame:
+    """What some of the messages before a batch tell, computed once.
+
+    Args:
+        spark: The session.
+        source: The source.
+        since: Where the batch begins.
+        topics: Of these.
+        arrived_ms: Those with a timestamp in Kafka at or after it, in milliseconds since the epoch:
+            files with older ones alone are not read. 0 and less for any.
+        wanted: Expressions over envelopes. A condition over them would parse each message again.
+    """
+    messages, names = _before(spark, source, since, topics)
+    if arrived_ms > 0:
+        messages = messages.where(f"timestamp >= timestamp_millis({arrived_ms}L)")
+    with tuned(spark, ROWS_OF_WORK * messages.count()):
+        return once(_parsed(messages, source, since, names).selectExpr(*wanted), eager=True)
+
+
+def _before(
+    spark: SparkSession, source: SourceConfig, since: Since, topics: Iterable[str] | None
+) -> tuple[DataFrame, list[str]]:
+    """Bronze before a batch, and the topics that occur."""
+    landed = since.progress.offsets.topics
+    names = sorted(landed if topics is None else landed.keys() & set(topics))
+    end = LandedOffsets({name: landed[name] for name in names})
+    return read_slice(spark, source, Progress(), end), names
 
 
 def earlier_of_same_keys(

@@ -6,7 +6,7 @@ that follow such a delete in their topic partition taken for control messages.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import pyspark.sql.functions as F
 from pyspark.sql import DataFrame
@@ -24,25 +24,31 @@ _FOLLOWS = (
 
 
 def without_tombstones(
-    envelopes: DataFrame, places: list[TopicPartition], earlier: Callable[[], DataFrame]
+    envelopes: DataFrame,
+    places: list[TopicPartition],
+    earlier: Callable[[Iterable[str]], DataFrame],
 ) -> DataFrame:
     """Recognise tombstones among the empty messages.
 
     Args:
         envelopes: The batch.
         places: Where there are empty messages; of none nothing is done.
-        earlier: The envelopes before the batch: its first message may follow a delete event.
+        earlier: Reads the envelopes before the batch, of some topics; asked only where the first
+            message is empty, which may follow a delete event.
     """
     if not places:
         return envelopes
+    firsts = envelopes.where(any_of(map(in_partition, places))).groupBy("topic", "partition")
+    found = firsts.agg(F.expr("min_by(reason, offset) AS reason")).collect()
+    first = [(row["topic"], row["partition"]) for row in found if row["reason"] == EMPTY_MESSAGE]
     before = (
-        earlier()
-        .where(any_of(map(in_partition, places)))
+        earlier({topic for topic, _ in first})
+        .where(any_of(map(in_partition, first)))
         .groupBy("topic", "partition")
         .agg(F.expr(f"max_by({_IS_DELETE}, offset) AS was_delete"))
     )
-    found = envelopes.join(F.broadcast(before), ["topic", "partition"], "left")
-    marked = found.selectExpr("*", f"{_FOLLOWS} AS is_tombstone")
+    after = envelopes.join(F.broadcast(before), ["topic", "partition"], "left")
+    marked = after.selectExpr("*", f"{_FOLLOWS} AS is_tombstone")
     changed = {
         "reason": F.expr("if(is_tombstone, NULL, reason)"),
         "control": F.expr("control OR is_tombstone"),

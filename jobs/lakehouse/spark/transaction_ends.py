@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 
 from lakehouse.envelope import READ
 from lakehouse.spark.once import once
-from lakehouse.spark.positions import SEPARATOR
+from lakehouse.spark.positions import commit_of
 from lakehouse.spark.sql import any_of, in_partition, literal
 from lakehouse.spark.unmarked import FIRST
 
@@ -68,8 +68,8 @@ def _ends(
         return ends, None, False
     is_unmarked = any(row["unmarked"] for row in rows)
     lowest = min(row["position"] for row in rows if row["position"] is not None)
-    commit = SEPARATOR.join(lowest.split(SEPARATOR)[:commit_fields])
-    reads = envelopes.where(f"{_IS_READ} AND position >= {literal(commit)}")
+    commit = literal(commit_of(lowest, commit_fields))
+    reads = envelopes.where(f"{_IS_READ} AND position >= {commit}")
     for row in reads.groupBy("topic", "partition").agg(F.min("offset").alias("end")).collect():
         place = (row["topic"], row["partition"])
         ends[place] = min(ends.get(place, row["end"]), row["end"])

@@ -46,6 +46,7 @@ _MERGED = {
     "most_counts": "max",
     "miscounted": "max",
     "fresh": "max",
+    "is_new": "max",
 }
 _ALL = [f"{how}(`{name}`) AS `{name}`" for name, how in _MERGED.items()]
 _PART = "if(collection IS NULL, NULL, struct(collection, listed, landed, least, most))"
@@ -74,11 +75,12 @@ def gather(marks: DataFrame, events: DataFrame) -> DataFrame:
 
     Args:
         marks: What `load_marks` gave.
-        events: `transaction, collection, total_order, fresh` of what has landed of them, at a
-            second look also earlier; `fresh` is whether it is not applied yet.
+        events: `transaction, collection, total_order, fresh, is_new` of what has landed of them,
+            at a second look also earlier; `fresh` is whether it is not applied yet, `is_new`
+            whether nothing of its transaction can be.
 
     Returns:
-        `transaction`, what its marks say (`marks`), whether it has fresh events, and `parts`: for
+        `transaction`, what its marks say (`marks`), whether it has such events, and `parts`: for
         each data collection how many events `landed`, whether an END `listed` it, and the `least`
         and the `most` events that ENDs count.
     """
@@ -95,7 +97,8 @@ def gather(marks: DataFrame, events: DataFrame) -> DataFrame:
     return (
         parts.groupBy("transaction")
         .agg(*map(F.expr, _ALL), F.expr(f"collect_list({_PART}) AS parts"))
-        .withColumns({"marks": F.expr("coalesce(marks, 0L)"), "fresh": F.expr("fresh <=> true")})
+        .withColumn("marks", F.expr("coalesce(marks, 0L)"))
+        .withColumns({name: F.expr(f"{name} <=> true") for name in ("fresh", "is_new")})
     )
 
 
@@ -127,6 +130,8 @@ def judge_transactions(
 ) -> DataFrame:
     """Each transaction with a mark: `transaction, order, whole, odd, short`, and its counts.
 
+    `seen` is whether any of its events is among them.
+
     Args:
         transactions: What `gather` gave.
         newest: Of the `Survey`.
@@ -148,7 +153,8 @@ def judge_transactions(
         .selectExpr("*", "size(missing) > 0 AS short")
         .selectExpr("*", f"{odd} AS odd")
         .selectExpr(
-            *("transaction", "order", "odd", "short", "marks", "begin", "first_end", "miscounted"),
+            *("transaction", "order", "odd", "short", "marks", "begin", "began_ms", "first_end"),
+            *("miscounted", "is_new", "exists(parts, p -> p.landed > 0) AS seen"),
             "`end` IS NOT NULL AND NOT short OR odd IS NOT NULL AS whole",
             f"exists(parts, p -> {landed} AND p.landed > p.least) AS surplus",
             # A collection that no END names is one whose topic is called otherwise.
@@ -181,6 +187,7 @@ def summarise(states: DataFrame) -> Row:
         F.expr("count_if(whole) AS whole"),
         F.expr("count_if(NOT whole) AS waiting"),
         F.expr("count_if(short) AS short"),
+        F.expr("count_if(short AND NOT is_new) AS doubtful"),
         F.expr("count_if(odd IS NOT NULL) AS odd"),
         F.expr("sum(marks) AS marks"),
         *(F.expr(f"count_if({test}) AS {name}") for name, test in CONDITIONS.items()),

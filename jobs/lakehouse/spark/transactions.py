@@ -6,7 +6,7 @@ so that what is applied is a prefix of whole source transactions (`design.md` §
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -15,9 +15,11 @@ from pyspark.sql import DataFrame, Row
 from lakehouse.config import SourceConfig
 from lakehouse.connectors import Connector
 from lakehouse.plan.offsets import LandedOffsets
-from lakehouse.spark.doubts import IS_EVENT, look_again
-from lakehouse.spark.marks import begun, ingested, load_marks
+from lakehouse.spark.doubts import EVENT, IS_EVENT, Earlier, landed_earlier, look_again
+from lakehouse.spark.marks import MARKED, begun, ingested, load_marks
 from lakehouse.spark.once import once
+from lakehouse.spark.positions import commit_of, commit_part
+from lakehouse.spark.sql import literal
 from lakehouse.spark.transaction_ends import closed_ends
 from lakehouse.spark.transaction_states import (
     CONDITIONS,
@@ -29,6 +31,7 @@ from lakehouse.spark.transaction_states import (
 from lakehouse.spark.unmarked import settled
 
 _FINDINGS_SHOWN = 20
+_APPLIED = ("false AS fresh", "false AS is_new")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,16 +60,18 @@ class Surroundings:
 
     Attributes:
         stream_time_ms: The source's clock, in milliseconds since the epoch.
+        position: The highest one that is applied; empty for none.
         landed: How far bronze goes.
-        earlier: The envelopes before the batch; asked only when events seem to be missing, since
+        earlier: Reads envelopes before the batch; asked only when events seem to be missing, since
             a restarted connector may send the last events of a transaction alone, and its END.
         left_behind: Whether an event is of a transaction that an earlier batch found whole, as a
             condition: its table was held, its BEGIN and END are not in the batch.
     """
 
     stream_time_ms: int
+    position: str
     landed: LandedOffsets
-    earlier: Callable[[], DataFrame]
+    earlier: Earlier
     left_behind: str
 
 
@@ -95,7 +100,7 @@ def cut_transactions(
         connector: Its position fields.
         around: What lies around the batch.
     """
-    judged = _judge(envelopes, source, around)
+    judged = _judge(envelopes, source, connector, around)
     ends: dict[tuple[str, int], int] = {}
     if judged.summary["waiting"] or judged.unmarked:
         judged, ends = _close(judged, envelopes, source, connector, around)
@@ -111,24 +116,48 @@ def cut_transactions(
     )
 
 
-def _judge(envelopes: DataFrame, source: SourceConfig, around: Surroundings) -> _Judged:
+def _judge(
+    envelopes: DataFrame, source: SourceConfig, connector: Connector, around: Surroundings
+) -> _Judged:
     marks, is_fresh = load_marks(envelopes), f"NOT ({around.left_behind}) AND NOT redelivered"
     fresh = envelopes.where(f"{IS_EVENT} AND {is_fresh}")
-    names = ("transaction", "collection", "total_order")
-    events = envelopes.where(IS_EVENT).selectExpr(*names, f"{is_fresh} AS fresh")
+    told = (f"{is_fresh} AS fresh", f"{_is_new(connector, around)} AS is_new")
+    events = envelopes.where(IS_EVENT).selectExpr(*EVENT, *told)
     found = once(gather(marks, events))
     seen = survey(found)
     topics = ingested(seen.collections, source)
     deadline = around.stream_time_ms - patience_ms(source)
     states = judge_transactions(found, seen.newest, topics, deadline, None)
     summary = summarise(states)
+    if summary["doubtful"]:
+        some = states.where("short AND NOT is_new").selectExpr(*_doubt(connector))
+        before = landed_earlier(envelopes, some, around.earlier, source, topics.values())
+        if before is not None:
+            found = once(gather(marks, events.unionByName(before.selectExpr("*", *_APPLIED))))
     if summary["short"]:
-        doubts = look_again(envelopes, fresh, marks, around.earlier(), around.landed, topics)
-        earlier = doubts.events.selectExpr("*", "false AS fresh")
-        found = once(gather(marks, events.unionByName(earlier)))
+        doubts = look_again(envelopes, fresh, marks, around.landed, topics)
         states = judge_transactions(found, seen.newest, topics, deadline, doubts)
         summary = summarise(states)
     return _Judged(fresh, states, summary, seen.unmarked, deadline)
+
+
+def _is_new(connector: Connector, around: Surroundings) -> str:
+    """Whether nothing of an event's transaction is applied: it was committed behind all that is.
+
+    Of a commit that PostgreSQL did not send the place is not known so well.
+    """
+    applied = commit_of(around.position, connector.commit_fields)
+    is_behind = f"{commit_part(connector.commit_fields)} > {literal(applied)}"
+    return f"coalesce(NOT running AND NOT unplaced AND {is_behind}, false)"
+
+
+def _doubt(connector: Connector) -> tuple[str, ...]:
+    """What `landed_earlier` is told of a transaction; where END comes late, its time is another's.
+
+    Nothing is older than 0.
+    """
+    known = "begin IS NOT NULL" if connector.ends_late else "true"
+    return "transaction", "seen", f"coalesce(if({known}, began_ms, NULL), 0L) AS began_ms"
 
 
 def _close(
@@ -144,7 +173,7 @@ def _close(
     ends, first, is_unmarked = closed(judged.states, judged.summary["first"])
     topic = source.kafka.transactions
     if is_unmarked and topic is not None:
-        more = settled(judged.fresh, judged.states, around.earlier(), topic, judged.deadline_ms)
+        more = settled(judged.fresh, judged.states, around.earlier, topic, judged.deadline_ms)
         states = once(judged.states.unionByName(more))
         judged = replace(judged, states=states, summary=summarise(states))
         ends, first, _ = closed(states, judged.summary["first"])
@@ -166,5 +195,5 @@ def _metrics(
     topic = source.kafka.transactions
     if counts["ends_without_begin"] and topic is not None:
         alone = states.where(CONDITIONS["ends_without_begin"]).select("transaction")
-        counts["ends_without_begin"] -= begun(around.earlier(), topic, alone)
+        counts["ends_without_begin"] -= begun(around.earlier([topic], 0, MARKED), alone)
     return counts

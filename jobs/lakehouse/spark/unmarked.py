@@ -10,7 +10,10 @@ from __future__ import annotations
 import pyspark.sql.functions as F
 from pyspark.sql import DataFrame
 
-from lakehouse.spark.marks import load_marks
+from lakehouse.spark.arrivals import arrived_since
+from lakehouse.spark.doubts import Earlier
+from lakehouse.spark.marks import MARKED, load_marks
+from lakehouse.spark.once import once
 from lakehouse.spark.sql import literal
 from lakehouse.spark.transaction_states import OVERDUE, SURPLUS
 
@@ -19,7 +22,7 @@ FIRST = -1
 
 
 def settled(
-    fresh: DataFrame, states: DataFrame, earlier: DataFrame, topic: str, deadline_ms: int
+    fresh: DataFrame, states: DataFrame, earlier: Earlier, topic: str, deadline_ms: int
 ) -> DataFrame:
     """The states of those that need not wait, as `judge_transactions` gives them.
 
@@ -28,7 +31,7 @@ def settled(
     Args:
         fresh: Change events of transactions that are not applied yet.
         states: The transactions with marks in the batch.
-        earlier: The envelopes before the batch.
+        earlier: Reads what came before the batch; no mark counts that is older than the events.
         topic: The transaction metadata topic.
         deadline_ms: What arrived before it waits no longer, in milliseconds since the epoch.
     """
@@ -36,8 +39,10 @@ def settled(
     waiting = fresh.groupBy("transaction").agg(
         F.min("arrived_ms").alias("since"), F.min("source_ts_ms").alias("changed_ms")
     )
-    waiting = F.broadcast(waiting.join(known, "transaction", "left_anti"))
-    marks = load_marks(earlier.where(F.col("topic") == topic)).select("transaction", "ts_ms")
+    waiting = once(waiting.join(known, "transaction", "left_anti"))
+    changed = waiting.agg(F.min("changed_ms").alias("at")).collect()[0]["at"]
+    before = earlier([topic], arrived_since(fresh, changed or 0), MARKED)
+    marks = load_marks(before).join(F.broadcast(waiting), "transaction", "left_semi")
     judged = marks.groupBy("transaction").agg(F.max("ts_ms").alias("marked_ms"))
     odd = F.when(F.col("marked_ms") >= F.col("changed_ms"), F.lit(SURPLUS)).when(
         F.col("since") < deadline_ms, F.lit(OVERDUE)
@@ -53,7 +58,10 @@ def settled(
         "false AS unlisted",
         "0L AS marks",
         f"{FIRST}L AS begin",
+        "CAST(NULL AS bigint) AS began_ms",
         "CAST(NULL AS bigint) AS first_end",
         "false AS differing",
         "false AS miscounted",
+        "false AS is_new",
+        "true AS seen",
     )
