@@ -46,8 +46,16 @@ check: environment ## lint, format, types, import rules, quick tests
 	$(BIN)/python -m pytest $(QUICK_TESTS)
 
 .PHONY: bench
-bench: setup ## the benchmark; prints its figures
-	@$(BIN)/python -m pytest -s tests/bench
+bench: setup ## the benchmark (hours); prints its figures and keeps them
+	@BENCH_RESULTS=docs/benchmarks.jsonl $(BIN)/python -m pytest -s tests/bench
+
+.PHONY: bench-report
+bench-report: setup ## docs/benchmarks.md and its plots, of the results that are kept
+	@$(BIN)/python -m tests.bench.report docs/benchmarks.jsonl docs/benchmarks.md
+
+.PHONY: bench-small
+bench-small: setup ## the same with small tables, in ten minutes
+	@BENCH_SMALL=1 $(BIN)/python -m pytest -s tests/bench
 
 .PHONY: soak
 soak: setup ## long random runs with faults; prints its figures

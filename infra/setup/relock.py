@@ -26,8 +26,10 @@ PEERS_LOCK = Path(__file__).with_name("peers.lock")
 _BUILD_PACKAGES = "setuptools\nwheel\n"
 # What looks at dependencies is none of them.
 _AUDIT_PACKAGES = "cyclonedx-bom==7.5.0\npip-audit==2.10.1\n"
-# What the benchmark compares with, and what reads its results.
-_PEERS_PACKAGES = "deltalake==1.6.6\nduckdb==2.0.0\npyarrow\npyiceberg[sql-sqlite]==0.12.0\n"
+# What the benchmark compares with, what reads its results, and what draws them.
+_PEERS_PACKAGES = (
+    "deltalake==1.6.6\nduckdb==2.0.0\nmatplotlib==3.11.2\npyarrow\npyiceberg[sql-sqlite]==0.12.0\n"
+)
 
 
 def main() -> int:

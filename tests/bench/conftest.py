@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
+
+from tests.bench.results import Result
 
 
 @pytest.fixture(scope="session")
 def long_lived() -> bool:
     """A benchmark's session is measured warm."""
     return True
+
+
+@pytest.fixture
+def result(figure: Callable[[str], None]) -> Callable[[Result], None]:
+    """Call it with what was measured."""
+
+    def note(each: Result) -> None:
+        figure(str(each))
+        each.keep()
+
+    return note

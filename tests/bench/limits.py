@@ -21,9 +21,11 @@ def data_files(settings: Settings, table: str, where: str = "") -> list[str]:
     return [urlsplit(task.file.file_path).path for task in scan.plan_files()]
 
 
-def limit(folder: Path, messages: list[str], silver: list[str]) -> Cost:
+def limit(
+    folder: Path, messages: list[str], silver: list[str], key: tuple[str, ...] = ("aid",)
+) -> Cost:
     """The limit program's second round, in a process of its own."""
-    asked = {"messages": messages, "silver": silver, "out": str(folder), "rounds": 2}
+    asked = {"messages": messages, "silver": silver, "key": key, "out": str(folder), "rounds": 2}
     cost, found = told_by("tests.bench.limit", asked)
     assert found["new"] > 0, found
     return cost

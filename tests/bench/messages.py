@@ -6,6 +6,7 @@ There may be many tables of accounts, `accounts_0` and so on, each with the same
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import reduce
 from types import MappingProxyType
@@ -28,6 +29,32 @@ DECLARED: Mapping[str, str] = MappingProxyType(
     {"bigint": "bigint", "int": "integer", "string": "varchar"}
 )
 _NO_MORE: Mapping[str, str] = MappingProxyType({})
+_DIGITS = "md5(CAST(aid AS STRING))"
+_GROUPS = ((1, 8), (9, 4), (13, 4), (17, 4), (21, 12))
+_UUID = ", ".join(f"substr({_DIGITS}, {start}, {length})" for start, length in _GROUPS)
+
+
+@dataclass(frozen=True)
+class Key:
+    """What names an account, in place of its number or beside it.
+
+    Attributes:
+        columns: Those of the key.
+        more: Columns beside those of an account, and their values as SQL.
+    """
+
+    columns: tuple[str, ...]
+    more: Mapping[str, str] = _NO_MORE
+
+
+KEYS: Mapping[str, Key] = MappingProxyType(
+    {
+        "bigint": Key(("aid",)),
+        "composite": Key(("bid", "aid")),
+        "uuid": Key(("uid",), {"uid": f"concat_ws('-', {_UUID})"}),
+    }
+)
+_BY_NUMBER = KEYS["bigint"]
 
 
 def table_name(number: int) -> str:
@@ -40,17 +67,20 @@ def topic(number: int) -> str:
     return f"{_TOPIC}{number}"
 
 
-def first_load(spark: SparkSession, rows: int, tables: Iterable[int] = (0,)) -> DataFrame:
+def first_load(
+    spark: SparkSession, rows: int, tables: Iterable[int] = (0,), key: Key = _BY_NUMBER
+) -> DataFrame:
     """Read events of a source snapshot: bronze's columns up to `headers`, and `n`."""
     places = _places(spark, rows, tables).selectExpr("*", "i AS aid", "'r' AS op", "0L AS v")
-    return _messages(places, "'true'", "CAST(1000 AS BIGINT)", "concat('[null,\"', lsn, '\"]')")
+    lsn, sequence = "CAST(1000 AS BIGINT)", "concat('[null,\"', lsn, '\"]')"
+    return _messages(places, "'true'", lsn, sequence, key)
 
 
 def changes(
     spark: SparkSession,
     batch: Batch,
     tables: Iterable[int] = (0,),
-    more: Mapping[str, str] = _NO_MORE,
+    key: Key = _BY_NUMBER,
 ) -> DataFrame:
     """The events of a batch, each in its place: bronze's columns up to `headers`, and `n`.
 
@@ -58,18 +88,18 @@ def changes(
         spark: The session.
         batch: The events.
         tables: Each of these has them.
-        more: Columns beside those of an account, and their values as SQL.
+        key: What names an account, and the columns beside its own.
     """
     _places(spark, batch.changes, tables).createOrReplaceTempView("places")
     events = spark.sql(batch.events("SELECT * FROM places"))
     lsn = f"{_LOG} * {batch.number} + (n * {batch.changes} + i) * {_STEP}"
     sequence = f"concat('[\"', lsn - {_STEP}, '\",\"', lsn, '\"]')"
-    return _messages(events, "'false'", lsn, sequence, more)
+    return _messages(events, "'false'", lsn, sequence, key)
 
 
 def wide(spark: SparkSession, batch: Batch, tables: Iterable[int] = (0,)) -> DataFrame:
     """The events of a batch with 56 columns more, some 2.3 kB each."""
-    return changes(spark, batch, tables, WIDE)
+    return changes(spark, batch, tables, Key(_BY_NUMBER.columns, WIDE))
 
 
 def history(spark: SparkSession, batches: Sequence[Batch]) -> DataFrame:
@@ -88,16 +118,9 @@ def _places(spark: SparkSession, count: int, tables: Iterable[int]) -> DataFrame
     return spark.range(count).selectExpr("id AS i", f"explode(array({numbers})) AS n")
 
 
-def _messages(
-    events: DataFrame,
-    snapshot: str,
-    lsn: str,
-    sequence: str,
-    more: Mapping[str, str] = _NO_MORE,
-) -> DataFrame:
-    named = ", ".join(f"'{name}', {name}" for name in (*COLUMNS, *more))
-    image = f"named_struct({named})"
-    others = (f"{value} AS {name}" for name, value in more.items())
+def _messages(events: DataFrame, snapshot: str, lsn: str, sequence: str, key: Key) -> DataFrame:
+    image, named = _struct((*COLUMNS, *key.more)), _struct(key.columns)
+    others = (f"{value} AS {name}" for name, value in key.more.items())
     rows = events.selectExpr("i", "n", "op", f"{lsn} AS lsn", *row(), *others)
     source = (
         "named_struct('version', '3.6.1.Final', 'connector', 'postgresql', "
@@ -107,7 +130,7 @@ def _messages(
         f"'txId', 700 + CAST(i / {_TOGETHER} AS BIGINT), 'lsn', lsn, 'xmin', CAST(NULL AS BIGINT))"
     )
     envelope = (
-        "named_struct('before', if(op = 'd', named_struct('aid', aid), NULL), "
+        f"named_struct('before', if(op = 'd', {named}, NULL), "
         f"'after', if(op = 'd', NULL, {image}), 'source', {source}, "
         f"'transaction', CAST(NULL AS STRING), 'op', op, 'ts_ms', {_SENT_MS}, "
         f"'ts_us', {_SENT_MS}000L, 'ts_ns', {_SENT_MS}000000L)"
@@ -119,7 +142,12 @@ def _messages(
         "i AS offset",
         f"timestamp_millis({_SENT_MS}) AS timestamp",
         "0 AS timestamp_type",
-        "CAST(concat('{\"aid\":', aid, '}') AS BINARY) AS key",
+        f"CAST(to_json({named}) AS BINARY) AS key",
         f"CAST(to_json({envelope}, map('ignoreNullFields', 'false')) AS BINARY) AS value",
         "CAST(NULL AS ARRAY<STRUCT<key: STRING, value: BINARY>>) AS headers",
     )
+
+
+def _struct(names: Iterable[str]) -> str:
+    named = ", ".join(f"'{name}', {name}" for name in names)
+    return f"named_struct({named})"

@@ -24,7 +24,7 @@ from lakehouse.steps.land import landing_outcome
 from lakehouse.steps.runner import execute, run_recorded
 from tests.bench.accounts import COLUMNS, Batch
 from tests.bench.cpu import Cost, took
-from tests.bench.messages import DECLARED, PREFIX, changes, first_load, table_name, topic
+from tests.bench.messages import DECLARED, KEYS, PREFIX, changes, first_load, table_name, topic
 from tests.support.runs import Runs
 
 REST: tuple[Step, ...] = ("check", "apply", "validate", "publish")
@@ -36,6 +36,7 @@ class Product:
 
     Attributes:
         tables: How many.
+        key: What names an account: a name in `KEYS`.
         sent: Table → how many messages its topic has.
         newest: The run that landed the last of them.
     """
@@ -44,15 +45,16 @@ class Product:
     settings: Settings
     name: str
     tables: int = 1
+    key: str = "bigint"
     sent: Counter[int] = field(default_factory=Counter)
     newest: str = ""
 
     @property
     def source(self) -> SourceConfig:
         """Its configuration: messages without schema have the types that it declares."""
-        columns = "".join(
-            f'{name} = {{ type = "{DECLARED[kind]}" }}\n' for name, kind in COLUMNS.items()
-        )
+        types = {name: DECLARED[kind] for name, kind in COLUMNS.items()}
+        types |= dict.fromkeys(KEYS[self.key].more, "uuid")
+        columns = "".join(f'{name} = {{ type = "{kind}" }}\n' for name, kind in types.items())
         declared = "".join(
             f'[tables."public.{table_name(number)}".columns]\n{columns}'
             for number in range(self.tables)
@@ -67,12 +69,13 @@ class Product:
     def load(self, rows: int) -> dict[str, Cost]:
         """The first load of all tables as one run; what each step took."""
         every = range(self.tables)
-        return self.run(first_load(self.spark, rows, every), rows, every)
+        return self.run(first_load(self.spark, rows, every, KEYS[self.key]), rows, every)
 
     def change(self, batch: Batch, tables: Iterable[int] = (0,)) -> dict[str, Cost]:
         """A batch of each of the tables, as one run; what each step took."""
         some = tuple(tables)
-        return self.run(changes(self.spark, batch, some), batch.changes, some)
+        messages = changes(self.spark, batch, some, KEYS[self.key])
+        return self.run(messages, batch.changes, some)
 
     def run(
         self, messages: DataFrame, count: int, tables: Iterable[int], files: int = 0

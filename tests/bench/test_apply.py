@@ -1,101 +1,68 @@
 """W2 and W4: a batch of changes into a table, against the limit, MERGE and other systems.
 
-`BENCH_ROWS` (sizes of the table, `100000,1000000`), `BENCH_CHANGES` (10000), `BENCH_ROUNDS` (3,
-behind two that warm up), `BENCH_PEERS` (none with 0). One program after the other in each round;
-CPU seconds of a process and all that it started, and wall seconds; each result is compared with
-DuckDB's. The product and MERGE parse the messages, other systems get what they amount to.
+`BENCH_ROWS` (sizes of the table), `BENCH_CHANGES` (10000), `BENCH_KEYS` (keys that the largest
+table has beside a number), `BENCH_ROUNDS` (3, behind two that warm up), `BENCH_PEERS` (none
+with 0). One program after the other in each round; CPU seconds of a process and all that it
+started, and wall seconds. The product and MERGE parse the messages, other systems get what they
+amount to.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import nullcontext
-from functools import partial
 from itertools import pairwise
 from math import log10
 from pathlib import Path
 
-import duckdb
 import pytest
 from pyspark.sql import SparkSession
 
 from lakehouse.config import Settings
-from lakehouse.spark.session import tune
-from lakehouse.spark.tables import full_name
-from tests.bench.accounts import Batch, checksum, expected
-from tests.bench.cpu import Cost, median, took, total
-from tests.bench.limits import data_files, limit
-from tests.bench.merges import PROPERTIES, Merged
-from tests.bench.peer import PeerProcess, peers
-from tests.bench.product import REST, Product
+from tests.bench import sizes
+from tests.bench.peer import peers
+from tests.bench.raced import Race
+from tests.bench.results import Result, measured
 
-ROWS = [int(text) for text in os.environ.get("BENCH_ROWS", "100000,1000000").split(",")]
-CHANGES = int(os.environ.get("BENCH_CHANGES", "10000"))
-ROUNDS = int(os.environ.get("BENCH_ROUNDS", "3"))
+ROWS = sizes.numbers("ROWS", "100000,1000000,10000000", "100000")
+CHANGES = sizes.number("CHANGES", 10_000, 10_000)
+KEYS = [key for key in sizes.text("KEYS", "uuid,composite", "").split(",") if key]
+ROUNDS = sizes.number("ROUNDS", 3, 1)
+PEERS = bool(sizes.number("PEERS", 1, 1))
 _WARM = 2
-PEERS = bool(int(os.environ.get("BENCH_PEERS", "1")))
-# Program → what each round took.
-Found = dict[str, list[Cost]]
+_MOST_SLOPE = "at most 0.35"
 
 
 @pytest.mark.timeout(4 * 3600)
 def test_a_batch_costs_what_it_changes(
-    spark: SparkSession, settings: Settings, tmp_path: Path, figure: Callable[[str], None]
+    spark: SparkSession, settings: Settings, tmp_path: Path, result: Callable[[Result], None]
 ) -> None:
     medians = {}
     for rows in ROWS:
         folder = tmp_path / str(rows)
         with peers(folder / "peers", rows) if PEERS else nullcontext({}) as others:
-            found = _rounds(spark, settings, folder, rows, others)
-        medians[rows] = {name: median(each[_WARM:]) for name, each in found.items()}
-        limit = medians[rows]["limit"].cpu
-        shown = "; ".join(
-            f"{name} {cost.cpu:.2f} ({cost.cpu / limit:.1f}x), {cost.wall:.2f}"
-            for name, cost in medians[rows].items()
-        )
-        figure(f"{CHANGES} changes into {rows} rows, CPU s (times the limit), wall s: {shown}")
+            race = Race(spark, settings, folder, rows, others=others)
+            race.run(CHANGES, _WARM + ROUNDS)
+        for each in race.results(CHANGES, _WARM):
+            result(each)
+            if (each.name, each.unit) == ("apply", "CPU s"):
+                medians[rows] = each.value
     for smaller, larger in pairwise(ROWS):
-        growth = medians[larger]["apply"].cpu / medians[smaller]["apply"].cpu
-        slope = log10(growth) / log10(larger / smaller)
-        figure(f"elasticity of apply from {smaller} to {larger} rows: {slope:.2f}")
+        slope = log10(medians[larger] / medians[smaller]) / log10(larger / smaller)
+        place = ("W4", f"apply of {CHANGES:,} changes, {smaller:,} to {larger:,} rows")
+        result(measured(place, "elasticity", [slope], "", _MOST_SLOPE))
 
 
-def _rounds(
+@pytest.mark.timeout(4 * 3600)
+@pytest.mark.parametrize("key", KEYS)
+def test_a_batch_costs_what_it_changes_whatever_the_key(
     spark: SparkSession,
     settings: Settings,
-    folder: Path,
-    rows: int,
-    others: Mapping[str, PeerProcess],
-) -> Found:
-    name = f"bench_{rows}"
-    product, found = Product(spark, settings, name), Found()
-    product.load(rows)
-    tune(spark, rows)
-    merged = {
-        mode: Merged(spark, full_name(f"silver_{name}.{mode.replace('-', '_')}"), mode)
-        for mode in PROPERTIES
-    }
-    for each in merged.values():
-        each.load(rows)
-    batches = []
-    for number in range(1, _WARM + ROUNDS + 1):
-        batches.append(Batch(number, CHANGES, rows))
-        silver = data_files(settings, product.silver())
-        for step, cost in product.change(batches[-1]).items():
-            found.setdefault(step, []).append(cost)
-        bronze = full_name(f"bronze.{name}")
-        landed = data_files(settings, f"bronze.{name}", f"run_id = '{product.newest}'")
-        found.setdefault("limit", []).append(limit(folder / str(number), landed, silver))
-        for mode, each in merged.items():
-            found.setdefault(mode, []).append(took(partial(each.merge, bronze, product.newest))[0])
-        for other, peer in others.items():
-            found.setdefault(other, []).append(peer.merge(batches[-1]))
-    told = duckdb.sql(expected(batches, rows)).fetchall()[0]
-    for table in (full_name(product.silver()), *(each.table for each in merged.values())):
-        assert tuple(spark.sql(checksum(table)).collect()[0]) == told, table
-    for other, peer in others.items():
-        assert peer.checksum() == told, other
-    steps = zip(*(found[step] for step in ("land", *REST)), strict=True)
-    found["run"] = [total(each) for each in steps]
-    return found
+    tmp_path: Path,
+    result: Callable[[Result], None],
+    key: str,
+) -> None:
+    race = Race(spark, settings, tmp_path, ROWS[-1], key)
+    race.run(CHANGES, _WARM + ROUNDS)
+    for each in race.results(CHANGES, _WARM):
+        result(each)

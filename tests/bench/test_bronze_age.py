@@ -6,7 +6,6 @@ The sources take turns, so that both are as warm; each result is compared with D
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 
 import duckdb
@@ -16,14 +15,16 @@ from pyspark.sql import SparkSession
 from lakehouse.config import Settings
 from lakehouse.spark.ledger import Ledger
 from lakehouse.spark.tables import full_name
+from tests.bench import sizes
 from tests.bench.accounts import Batch, checksum, expected
-from tests.bench.cpu import Cost, median, total
+from tests.bench.cpu import Cost, total
 from tests.bench.messages import first_load
 from tests.bench.product import Product
+from tests.bench.results import Result, cpu_ratios, measured
 
-FILES = [int(text) for text in os.environ.get("BENCH_FILES", "100,10000").split(",")]
-CHANGES = int(os.environ.get("BENCH_CHANGES", "1000"))
-ROUNDS = int(os.environ.get("BENCH_ROUNDS", "5"))
+FILES = sizes.numbers("FILES", "100,10000", "100,1000")
+CHANGES = sizes.number("CHANGES", 1_000, 1_000)
+ROUNDS = sizes.number("ROUNDS", 5, 1)
 _WARM = 2
 # A message for each file at least.
 _ROWS = max(FILES)
@@ -31,7 +32,7 @@ _ROWS = max(FILES)
 
 @pytest.mark.timeout(4 * 3600)
 def test_a_batch_reads_its_own_files(
-    spark: SparkSession, settings: Settings, figure: Callable[[str], None]
+    spark: SparkSession, settings: Settings, result: Callable[[Result], None]
 ) -> None:
     products = {files: _aged(spark, settings, files) for files in FILES}
     batches = [Batch(number, CHANGES, _ROWS) for number in range(1, _WARM + ROUNDS + 1)]
@@ -43,14 +44,16 @@ def test_a_batch_reads_its_own_files(
     for product in products.values():
         table = full_name(product.silver())
         assert tuple(spark.sql(checksum(table)).collect()[0]) == told, table
-    medians = {files: _medians(rounds[_WARM:]) for files, rounds in found.items()}
-    few = medians[FILES[0]]
-    for files, steps in medians.items():
-        shown = "; ".join(
-            f"{step} {cost.cpu:.2f} ({cost.cpu / few[step].cpu:.2f}x), {cost.wall:.2f}"
-            for step, cost in steps.items()
-        )
-        figure(f"{CHANGES} changes behind {files} files of bronze, CPU s, wall s: {shown}")
+    whole = {
+        files: [total(each.values()) for each in some[_WARM:]] for files, some in found.items()
+    }
+    for files, costs in whole.items():
+        place = ("W6", f"{CHANGES:,} changes behind {files:,} files of bronze")
+        result(measured(place, "run", (cost.cpu for cost in costs), "CPU s"))
+        result(measured(place, "run", (cost.wall for cost in costs), "s"))
+        beside = f"run beside {FILES[0]} files"
+        ratios = cpu_ratios(costs, whole[FILES[0]])
+        result(measured(place, beside, ratios, "times the CPU", "at most 1.5"))
 
 
 def _aged(spark: SparkSession, settings: Settings, files: int) -> Product:
@@ -60,9 +63,3 @@ def _aged(spark: SparkSession, settings: Settings, files: int) -> Product:
     table = Ledger(settings).catalog.load_table(f"bronze.{product.name}")
     assert len(list(table.scan().plan_files())) == files
     return product
-
-
-def _medians(rounds: list[dict[str, Cost]]) -> dict[str, Cost]:
-    """Of each step, and of the whole run."""
-    whole = [{**each, "run": total(each.values())} for each in rounds]
-    return {step: median(each[step] for each in whole) for step in whole[0]}

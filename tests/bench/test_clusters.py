@@ -1,7 +1,7 @@
 """W2 and W5 on `local[2]` and on a Spark standalone cluster: the same tables, whoever is killed.
 
-`BENCH_ROWS` (100000) and `BENCH_CHANGES` (10000) are W2's, `BENCH_EVENTS` (200000) W5's. The code
-that Python's workers need comes to the cluster as a wheel.
+`BENCH_ROWS` and `BENCH_CHANGES` are W2's, `BENCH_EVENTS` W5's. The code that Python's workers need
+comes to the cluster as a wheel.
 """
 
 from __future__ import annotations
@@ -19,16 +19,17 @@ import pytest
 from pyspark.sql import SparkSession
 
 from lakehouse.config import Settings
+from tests.bench import sizes
 from tests.bench.clustered import TOLD
 from tests.support.cluster import Cluster, cluster
 
 ROOT = Path(__file__).resolve().parents[2]
 SIZES = [
-    os.environ.get(name, usual)
-    for name, usual in (
-        ("BENCH_ROWS", "100000"),
-        ("BENCH_CHANGES", "10000"),
-        ("BENCH_EVENTS", "200000"),
+    sizes.text(name, usual, small)
+    for name, usual, small in (
+        ("ROWS", "100000", "20000"),
+        ("CHANGES", "10000", "2000"),
+        ("EVENTS", "200000", "20000"),
     )
 ]
 # What the log has of a step as it begins, and once more as it ends.

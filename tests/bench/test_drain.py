@@ -1,15 +1,13 @@
 """W7: from a database over Kafka into published silver, beside what the connector sends.
 
-`BENCH_CHANGES` (200000), `BENCH_SHAPES` (`narrow_with,narrow_without,wide_with,wide_without`),
-`BENCH_LIVE_S` (600, of the first shape). The connector sends all changes alone, then the product
-drains its topic alone; then both work at once, at half the connector's rate. Silver is compared
-with the database.
+`BENCH_CHANGES`, `BENCH_SHAPES`, `BENCH_LIVE_S` (of the first shape; none with 0). The connector
+sends all changes alone, then the product drains its topic alone; then both work at once, at half
+the connector's rate. Silver is compared with the database.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -26,14 +24,16 @@ from lakehouse.config import Settings, load_source
 from lakehouse.plan.progress import Progress
 from lakehouse.spark.ledger import Ledger
 from lakehouse.spark.tables import full_name
+from tests.bench import sizes
+from tests.bench.results import Result, measured
 from tests.bench.streamed import Streamed
 from tests.stack.conftest import REPOSITORY
 from tests.support.runs import Runs
 
-CHANGES = int(os.environ.get("BENCH_CHANGES", "200000"))
+CHANGES = sizes.number("CHANGES", 200_000, 20_000)
 _ALL = "narrow_with,narrow_without,wide_with,wide_without"
-SHAPES = os.environ.get("BENCH_SHAPES", _ALL).split(",")
-LIVE_S = int(os.environ.get("BENCH_LIVE_S", "600"))
+SHAPES = sizes.text("SHAPES", _ALL, "narrow_with").split(",")
+LIVE_S = sizes.number("LIVE_S", 600, 0)
 # Rows that are there before, and warm both up.
 _ROWS, _AT_ONCE = CHANGES // 4, 1_000
 
@@ -74,7 +74,7 @@ def test_the_product_drains_what_the_connector_sends(
     spark: SparkSession,
     settings: Settings,
     tmp_path: Path,
-    figure: Callable[[str], None],
+    result: Callable[[Result], None],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     variables = {
@@ -89,13 +89,13 @@ def test_the_product_drains_what_the_connector_sends(
             shape, _, schema = name.partition("_")
             table = Streamed(stack, StackHome(tmp_path), inventory, shape, schema == "with")
             drain = Drain(spark, settings, table)
-            rates.append((_drained(drain, figure), drain))
+            rates.append((_drained(drain, result), drain))
         if LIVE_S:
             rate, drain = rates[0]
-            _live(drain, rate / 2, figure)
+            _live(drain, rate / 2, result)
 
 
-def _drained(drain: Drain, figure: Callable[[str], None]) -> float:
+def _drained(drain: Drain, result: Callable[[Result], None]) -> float:
     """The connector's rate, changes a second."""
     table = drain.table
     table.create()
@@ -113,15 +113,15 @@ def _drained(drain: Drain, figure: Callable[[str], None]) -> float:
     seconds = drain.run()
     assert drain.published() == _ROWS + CHANGES
     assert drain.is_the_source()
-    figure(
-        f"{CHANGES} changes, {table.name} schema: the connector {rate:,.0f}/s, the product "
-        f"{CHANGES / seconds:,.0f}/s ({seconds:.1f} s from Kafka to the cut), "
-        f"{CHANGES / seconds / rate:.1f}x"
-    )
+    place, drained = ("W7", f"{CHANGES:,} changes, {table.name} schema"), CHANGES / seconds
+    result(measured(place, "the connector alone", [rate], "changes/s"))
+    result(measured(place, "the product alone", [drained], "changes/s"))
+    beside = "the product beside the connector"
+    result(measured(place, beside, [drained / rate], "times the rate", "at least 3"))
     return rate
 
 
-def _live(drain: Drain, rate: float, figure: Callable[[str], None]) -> None:
+def _live(drain: Drain, rate: float, result: Callable[[Result], None]) -> None:
     """Run after run while changes come at a rate; how far behind each run ends."""
     table = drain.table
     table.resume()
@@ -138,12 +138,12 @@ def _live(drain: Drain, rate: float, figure: Callable[[str], None]) -> None:
     assert drain.is_the_source()
     half = len(behind) // 2
     first, second = (max(age for _, age, _ in some) for some in (behind[:half], behind[half:]))
-    figure(
-        f"{len(behind)} runs in {LIVE_S} s beside {rate:,.0f} changes/s, {table.name} schema: the "
-        f"oldest change that a run left was {first:.0f} s old at most in the first half, "
-        f"{second:.0f} s in the second; {max(count for count, _, _ in behind):,} changes at most; "
-        f"a run took {max(seconds for _, _, seconds in behind):.0f} s at most"
-    )
+    place = ("W7", f"{LIVE_S} s beside {rate:,.0f} changes/s, {table.name} schema")
+    lag = "oldest change that a run left"
+    result(measured(place, f"{lag}, first half", [first], "s"))
+    result(measured(place, f"{lag}, second half", [second], "s", "no more than before"))
+    result(measured(place, "changes left", [count for count, _, _ in behind], "changes"))
+    result(measured(place, "a run", [seconds for _, _, seconds in behind], "s"))
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """W1: messages of Kafka into bronze, against a consumer that writes the same columns as Parquet.
 
-`BENCH_MESSAGES` (200000), `BENCH_TOPICS` (`1,200`), `BENCH_ROUNDS` (3, behind one that warms up).
+`BENCH_MESSAGES`, `BENCH_TOPICS`, `BENCH_ROUNDS` (behind one that warms up).
 Both read the same topics in turns, the product each time for a source of its own; what the broker
 takes is told apart.
 """
@@ -8,7 +8,6 @@ takes is told apart.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -22,17 +21,19 @@ from pyspark.sql import DataFrame, SparkSession
 from lakehouse.config import Settings, parse_source
 from lakehouse.steps.context import StepOutcome
 from lakehouse.steps.runner import execute
+from tests.bench import sizes
 from tests.bench.accounts import Batch
-from tests.bench.cpu import Cost, median, process_seconds, took
+from tests.bench.cpu import Cost, process_seconds, took
 from tests.bench.limits import told_by
 from tests.bench.messages import PREFIX, changes, topic, wide
+from tests.bench.results import Result, cpu_ratios, measured, wall_ratios
 from tests.support.broker import Broker, running_broker
 from tests.support.runs import Runs
 
 _Result = TypeVar("_Result")
-MESSAGES = int(os.environ.get("BENCH_MESSAGES", "200000"))
-TOPICS = [int(text) for text in os.environ.get("BENCH_TOPICS", "1,200").split(",")]
-ROUNDS = int(os.environ.get("BENCH_ROUNDS", "3"))
+MESSAGES = sizes.number("MESSAGES", 200_000, 50_000)
+TOPICS = sizes.numbers("TOPICS", "1,200", "1")
+ROUNDS = sizes.number("ROUNDS", 3, 1)
 SHAPES: dict[str, Callable[[SparkSession, Batch, range], DataFrame]] = {
     "narrow": changes,
     "60 columns": wide,
@@ -47,7 +48,7 @@ def test_landing_beside_a_consumer(
     spark: SparkSession,
     settings: Settings,
     tmp_path: Path,
-    figure: Callable[[str], None],
+    result: Callable[[Result], None],
     monkeypatch: pytest.MonkeyPatch,
     case: tuple[str, int],
 ) -> None:
@@ -65,13 +66,16 @@ def test_landing_beside_a_consumer(
             found["land"].append(Cost(cost.cpu - brokers, cost.wall))
             found["broker"].append(Cost(brokers, cost.wall))
             found["limit"].append(_limit(broker, topics, tmp_path / f"{name}.parquet", count))
-    land, limit, brokers = (median(each[1:]) for each in found.values())
-    figure(
-        f"{count} messages ({shape}) of {topics} topics: land {land.cpu:.2f} CPU s, "
-        f"{count / land.wall:,.0f}/s; the consumer {limit.cpu:.2f} CPU s, "
-        f"{count / limit.wall:,.0f}/s; {land.cpu / limit.cpu:.2f}x its CPU, "
-        f"{limit.wall / land.wall:.0%} of its rate; the broker {brokers.cpu:.2f} CPU s"
-    )
+    place = ("W1", f"{count:,} messages, {shape}, {topics} topics")
+    for name, costs in found.items():
+        result(measured(place, name, (cost.cpu for cost in costs[1:]), "CPU s"))
+    for name in ("land", "limit"):
+        rates = (count / cost.wall for cost in found[name][1:])
+        result(measured(place, name, rates, "messages/s"))
+    land, limit = found["land"][1:], found["limit"][1:]
+    beside = "land beside the consumer"
+    result(measured(place, beside, cpu_ratios(land, limit), "times the CPU", "at most 2.5"))
+    result(measured(place, beside, wall_ratios(limit, land), "of the rate", "at least 0.4"))
 
 
 def _produce(broker: Broker, messages: DataFrame, topics: int) -> None:

@@ -7,8 +7,7 @@ in turns, whole and by one column, before upkeep and behind it.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 
 import duckdb
@@ -16,19 +15,21 @@ import pytest
 from pyspark.sql import SparkSession
 
 from lakehouse.config import Settings
-from lakehouse.spark.ledger import Ledger
 from lakehouse.spark.session import tune
 from lakehouse.spark.silver import PROPERTIES
 from lakehouse.spark.tables import full_name
+from tests.bench import sizes
 from tests.bench.accounts import Batch, checksum, expected
 from tests.bench.cpu import Cost, median, took, total
 from tests.bench.product import Product
+from tests.bench.results import Result, measured
 
-ROWS = int(os.environ.get("BENCH_ROWS", "1000000"))
-CHANGES = int(os.environ.get("BENCH_CHANGES", "10000"))
-BATCHES = int(os.environ.get("BENCH_BATCHES", "50"))
-ROUNDS = int(os.environ.get("BENCH_ROUNDS", "5"))
+ROWS = sizes.number("ROWS", 1_000_000, 100_000)
+CHANGES = sizes.number("CHANGES", 10_000, 1_000)
+BATCHES = sizes.number("BATCHES", 50, 10)
+ROUNDS = sizes.number("ROUNDS", 5, 3)
 _WARM = 2
+_MOST = "at most 1.3"
 _SCANS: dict[str, Callable[[str], str]] = {
     "all columns": checksum,
     "one column": lambda table: f"SELECT sum(abalance) FROM {table}",
@@ -37,7 +38,7 @@ _SCANS: dict[str, Callable[[str], str]] = {
 
 @pytest.mark.timeout(4 * 3600)
 def test_a_scan_after_many_batches(
-    spark: SparkSession, settings: Settings, figure: Callable[[str], None]
+    spark: SparkSession, settings: Settings, result: Callable[[Result], None]
 ) -> None:
     product = Product(spark, settings, "read")
     product.load(ROWS)
@@ -47,16 +48,15 @@ def test_a_scan_after_many_batches(
     told = duckdb.sql(expected(batches, ROWS)).fetchall()[0]
     assert tuple(spark.sql(checksum(old)).collect()[0]) == told
     _copy(spark, old, fresh)
-    before = _ratios(spark, old, fresh)
-    files = _files(settings, product)
+    place = ("reading", f"{BATCHES} batches of {CHANGES:,} changes into {ROWS:,} rows")
+    for each in _scans(spark, old, fresh, place, ""):
+        result(each)
     upkeep = product.maintain()
     assert tuple(spark.sql(checksum(old)).collect()[0]) == told
-    figure(
-        f"{BATCHES} batches of {CHANGES} changes into {ROWS} rows ({work.cpu:.0f} CPU s, "
-        f"{files} files): a scan costs {before} of a fresh table's; behind upkeep "
-        f"({upkeep.cpu:.1f} CPU s, {upkeep.cpu / work.cpu:.1%} of the batches', "
-        f"{_files(settings, product)} files) {_ratios(spark, old, fresh)}"
-    )
+    share = [upkeep.cpu / work.cpu]
+    result(measured(place, "upkeep beside the batches", share, "times the CPU"))
+    for each in _scans(spark, old, fresh, place, " behind upkeep"):
+        result(each)
 
 
 def _copy(spark: SparkSession, table: str, to: str) -> None:
@@ -66,22 +66,18 @@ def _copy(spark: SparkSession, table: str, to: str) -> None:
     )
 
 
-def _ratios(spark: SparkSession, old: str, fresh: str) -> str:
-    """CPU and wall of a scan as multiples of the fresh table's."""
+def _scans(
+    spark: SparkSession, old: str, fresh: str, place: tuple[str, str], when: str
+) -> Iterator[Result]:
+    """What scans cost beside those of a fresh table."""
     tune(spark, ROWS)
-    shown = []
-    for name, query in _SCANS.items():
+    for columns, query in _SCANS.items():
         costs: dict[str, list[Cost]] = {old: [], fresh: []}
         for _ in range(_WARM + ROUNDS):
             for table, found in costs.items():
                 found.append(took(partial(spark.sql(query(table)).collect))[0])
+        name = f"scan of {columns}{when} beside a fresh table"
+        # One scan is short: its parts vary more than a median of all.
         a, b = (median(found[_WARM:]) for found in costs.values())
-        shown.append(
-            f"{a.cpu / b.cpu:.2f}x CPU, {a.wall / b.wall:.2f}x wall ({name}, {b.wall:.2f} s)"
-        )
-    return "; ".join(shown)
-
-
-def _files(settings: Settings, product: Product) -> int:
-    table = Ledger(settings).catalog.load_table(product.silver())
-    return len({task.file.file_path for task in table.scan().plan_files()})
+        yield measured(place, name, [a.cpu / b.cpu], "times the CPU", _MOST)
+        yield measured(place, name, [a.wall / b.wall], "times the wall time", _MOST)

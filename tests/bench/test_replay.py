@@ -7,8 +7,6 @@ one pass of DuckDB over the same files.
 
 from __future__ import annotations
 
-import os
-import statistics
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,22 +16,24 @@ from pyspark.sql import SparkSession
 
 from lakehouse.config import Settings
 from lakehouse.spark.tables import full_name
+from tests.bench import sizes
 from tests.bench.accounts import Batch, checksum, expected
 from tests.bench.cpu import Cost
 from tests.bench.limits import data_files, limit
 from tests.bench.messages import history
 from tests.bench.product import Product
+from tests.bench.results import Result, cpu_ratios, measured
 
-FILES = [int(text) for text in os.environ.get("BENCH_FILES", "10,1000").split(",")]
-EVENTS = int(os.environ.get("BENCH_EVENTS", "1000000"))
-ROUNDS = int(os.environ.get("BENCH_ROUNDS", "3"))
+FILES = sizes.numbers("FILES", "10,1000", "10,100")
+EVENTS = sizes.number("EVENTS", 1_000_000, 100_000)
+ROUNDS = sizes.number("ROUNDS", 3, 1)
 _ROWS, _BATCHES = EVENTS // 2, 10
 BATCHES = [Batch(number, EVENTS // 2 // _BATCHES, _ROWS) for number in range(1, _BATCHES + 1)]
 
 
 @pytest.mark.timeout(4 * 3600)
 def test_a_replay_costs_one_pass(
-    spark: SparkSession, settings: Settings, tmp_path: Path, figure: Callable[[str], None]
+    spark: SparkSession, settings: Settings, tmp_path: Path, result: Callable[[Result], None]
 ) -> None:
     told = duckdb.sql(expected(BATCHES, _ROWS)).fetchall()[0]
     found: dict[int, list[tuple[Cost, Cost]]] = {files: [] for files in FILES}
@@ -47,11 +47,10 @@ def test_a_replay_costs_one_pass(
             assert len(bronze) == files
             found[files].append((apply, limit(tmp_path / product.name, bronze, [])))
     for files, rounds in found.items():
-        cpu, wall, least = (
-            statistics.median(value(*each) for each in rounds[1:])
-            for value in (lambda a, _: a.cpu, lambda a, _: a.wall, lambda _, b: b.cpu)
-        )
-        figure(
-            f"{EVENTS} events from {files} files of bronze: apply {cpu:.1f} CPU s, {wall:.1f} s, "
-            f"{cpu / least:.1f}x the limit's {least:.2f} CPU s"
-        )
+        place = ("W5", f"{EVENTS:,} events from {files:,} files of bronze")
+        applied, limits = zip(*rounds[1:], strict=True)
+        result(measured(place, "apply", (cost.cpu for cost in applied), "CPU s"))
+        result(measured(place, "apply", (cost.wall for cost in applied), "s"))
+        result(measured(place, "limit", (cost.cpu for cost in limits), "CPU s"))
+        beside = cpu_ratios(applied, limits)
+        result(measured(place, "apply beside the limit", beside, "times the CPU", "at most 6"))

@@ -6,7 +6,6 @@ A stack of its own with one source, nothing else running; `BENCH_RUNS` says how 
 from __future__ import annotations
 
 import json
-import os
 import statistics
 import threading
 from datetime import datetime
@@ -20,9 +19,11 @@ from infra.demo.home import write_sources
 from infra.stack import running_stack
 from lakehouse.config import Settings, load_source
 from lakehouse.spark.ledger import Ledger
+from tests.bench import sizes
+from tests.bench.results import measured
 from tests.stack.conftest import REPOSITORY
 
-RUNS = int(os.environ.get("BENCH_RUNS", "5"))
+RUNS = sizes.number("RUNS", 5, 2)
 SOURCE, DAG = "inventory", "ingest_inventory"
 CHANGE = (
     "BEGIN; UPDATE public.customers SET email = 'run{number}.' || id || '@example.com' "
@@ -32,7 +33,7 @@ _MOST_S = 60
 
 
 @pytest.mark.timeout(1800)
-def test_a_run_with_a_small_change_takes_at_most_a_minute(tmp_path, figure):
+def test_a_run_with_a_small_change_takes_at_most_a_minute(tmp_path, result):
     settings = Settings.from_environment(
         {"LAKEHOUSE_HOME": str(tmp_path), "LAKEHOUSE_SOURCES": str(tmp_path / "sources")}
     )
@@ -53,8 +54,8 @@ def test_a_run_with_a_small_change_takes_at_most_a_minute(tmp_path, figure):
             started = run(api, f"small_{number}")
             published = published_at(settings, f"small_{number}")
             seconds.append((published - started).total_seconds())
-    shown = ", ".join(f"{each:.1f}" for each in seconds)
-    figure(f"small runs in Airflow, s from start to cut: {shown}; {statistics.median(seconds):.1f}")
+    place = ("latency", "a run with a small change in Airflow")
+    result(measured(place, "start to published cut", seconds, "s"))
     assert statistics.median(seconds) <= _MOST_S
 
 

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,12 +14,14 @@ import pytest
 
 from lakehouse.plan.records import STEPS
 from lakehouse.steps.runner import execute
+from tests.bench import sizes
 from tests.bench.cpu import cpu_seconds
+from tests.bench.results import measured
 from tests.support.debezium import Postgres, Row, Table, column
 from tests.support.runs import open_runs
 
-CHANGES = int(os.environ.get("BENCH_CHANGES", "100000"))
-TABLES = int(os.environ.get("BENCH_TABLES", "10"))
+CHANGES = sizes.number("CHANGES", 100_000, 10_000)
+TABLES = sizes.number("TABLES", 10, 5)
 # Changes of one transaction.
 _TOGETHER = 100
 _MOST_OF_APPLY = 0.5
@@ -28,7 +29,7 @@ Change: TypeAlias = tuple[Table, str, Row | None, Row | None]
 
 
 @pytest.mark.timeout(3600)
-def test_validation_adds_at_most_half_the_cpu_of_apply(spark, settings, tmp_path, figure):
+def test_validation_adds_at_most_half_the_cpu_of_apply(spark, settings, tmp_path, result):
     runs = open_runs(spark, settings, tmp_path, "bench_validation")
     source, count = Postgres("bench_validation"), CHANGES // TABLES
     tables = [table_of(number) for number in range(TABLES)]
@@ -39,16 +40,18 @@ def test_validation_adds_at_most_half_the_cpu_of_apply(spark, settings, tmp_path
     for batch in ("first load", "changes"):
         if batch != "first load":
             orders.change(source, count)
-        parts[batch] = measured(runs.context(source.archive(tmp_path / batch)))
-        shown = ", ".join(f"{step} {seconds:.1f}" for step, seconds in parts[batch].items())
+        parts[batch] = seconds_of(runs.context(source.archive(tmp_path / batch)))
+        place = ("validation", f"{batch}, {CHANGES:,} in {TABLES} tables")
+        for step, seconds in parts[batch].items():
+            result(measured(place, step, [seconds], "CPU s"))
         share = parts[batch]["validate"] / parts[batch]["apply"]
-        figure(f"{batch}, {CHANGES} in {TABLES} tables, CPU s: {shown}; validate/apply {share:.2f}")
+        result(measured(place, "validate beside apply", [share], "times the CPU", "at most 0.5"))
 
     for seconds in parts.values():
         assert seconds["validate"] <= _MOST_OF_APPLY * seconds["apply"]
 
 
-def measured(context) -> dict[str, float]:
+def seconds_of(context) -> dict[str, float]:
     """CPU seconds of each step of one run, of this process and all that it started."""
     found = {}
     for step in STEPS:
