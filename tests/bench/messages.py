@@ -6,7 +6,7 @@ There may be many tables of accounts, `accounts_0` and so on, each with the same
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import reduce
 from types import MappingProxyType
@@ -28,7 +28,6 @@ WIDE = {f"c{n:02}": f"concat('column {n} of ', aid % 1000003, '.', v)" for n in 
 DECLARED: Mapping[str, str] = MappingProxyType(
     {"bigint": "bigint", "int": "integer", "string": "varchar"}
 )
-_NO_MORE: Mapping[str, str] = MappingProxyType({})
 _DIGITS = "md5(CAST(aid AS STRING))"
 _GROUPS = ((1, 8), (9, 4), (13, 4), (17, 4), (21, 12))
 _UUID = ", ".join(f"substr({_DIGITS}, {start}, {length})" for start, length in _GROUPS)
@@ -44,7 +43,7 @@ class Key:
     """
 
     columns: tuple[str, ...]
-    more: Mapping[str, str] = _NO_MORE
+    more: Mapping[str, str] = field(default_factory=dict)
 
 
 KEYS: Mapping[str, Key] = MappingProxyType(
