@@ -21,6 +21,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from lakehouse.failpoints import reach
+from lakehouse.spark.java import iceberg_class
 
 # How often a change of metadata is tried while others are first, and how often rows are written.
 _TRIES = 10
@@ -149,8 +150,8 @@ def ref_of(spark: SparkSession, table: str, ref: str) -> int | None:
 
 def load(spark: SparkSession, table: str) -> Any:  # noqa: ANN401 - a Java object
     """Iceberg's `Table` as the catalog has it now, whatever the session has seen."""
-    java: Any = spark._jvm.org.apache.iceberg.spark.Spark3Util  # type: ignore[union-attr] # noqa: SLF001
-    return java.loadIcebergTable(spark._jsparkSession, table)  # noqa: SLF001
+    java = iceberg_class(spark, "spark.Spark3Util")
+    return java.loadIcebergTable(spark._jsparkSession, table)  # noqa: SLF001 - no public way to it
 
 
 def _marker(snapshot: Any) -> str | None:  # noqa: ANN401 - a Java object

@@ -19,6 +19,7 @@ from pyspark.sql import SparkSession
 
 from lakehouse.failpoints import reach
 from lakehouse.spark import commits
+from lakehouse.spark.java import iceberg_class, java_class, listed
 from lakehouse.spark.opening import load_table
 from lakehouse.spark.tables import full_name
 
@@ -61,13 +62,14 @@ def commit_delta(
         program wrote files again since.
     """
     name = full_name(table)
-    before = _deletes(commits.load(spark, name), delta)
+    loaded = commits.load(spark, name)
+    before = _deletes(loaded, delta)
     if before is None:
         return False
 
     def act(marker: Mapping[str, str]) -> None:
         files = _written(catalog, table, delta.rows) if delta.rows.num_rows else []
-        loaded = commits.load(spark, name)
+        loaded.refresh()
         both = loaded.newTransaction()
         if delta.base is not None and not loaded.refs().get(branch):
             # A change that makes its branch itself begins at `main`, with totals of 0.
@@ -93,11 +95,10 @@ def _written(catalog: Catalog, table: str, rows: pa.Table) -> list[Any]:
 
 def _as_java(spark: SparkSession, loaded: Any, file: Any) -> Any:  # noqa: ANN401 - Java objects
     """A data file with the metrics that Iceberg itself would keep of it."""
-    iceberg = _iceberg(spark)
-    metrics = iceberg.parquet.ParquetUtil.fileMetrics(
-        loaded.io().newInputFile(file.file_path), iceberg.MetricsConfig.forTable(loaded)
-    )
-    builder = iceberg.DataFiles.builder(loaded.spec()).withPath(file.file_path)
+    config = iceberg_class(spark, "MetricsConfig").forTable(loaded)
+    opened = loaded.io().newInputFile(file.file_path)
+    metrics = iceberg_class(spark, "parquet.ParquetUtil").fileMetrics(opened, config)
+    builder = iceberg_class(spark, "DataFiles").builder(loaded.spec()).withPath(file.file_path)
     builder = builder.withFormat("PARQUET").withFileSizeInBytes(file.file_size_in_bytes)
     return builder.withMetrics(metrics).build()
 
@@ -127,18 +128,18 @@ def _take_out(
     """Deletion vectors for the places, each with what its file had before."""
     if not delta.places:
         return
-    iceberg, jvm = _iceberg(spark), _jvm(spark)
-    factory = iceberg.io.OutputFileFactory.builderFor(loaded, 1, 1)
-    factory = factory.format(iceberg.FileFormat.PUFFIN).operationId(uuid.uuid4().hex).build()
-    old = _function(jvm, _vectors(spark, loaded, before))
-    writer = iceberg.deletes.BaseDVFileWriter(factory, old)
+    factory = iceberg_class(spark, "io.OutputFileFactory").builderFor(loaded, 1, 1)
+    puffin = iceberg_class(spark, "FileFormat").PUFFIN
+    factory = factory.format(puffin).operationId(uuid.uuid4().hex).build()
+    old = _function(spark, _vectors(spark, loaded, before))
+    writer = iceberg_class(spark, "deletes.BaseDVFileWriter")(factory, old)
     for path, positions in delta.places.items():
         writer.delete(path, _index(spark, positions), loaded.spec(), None)
     writer.close()
     result = writer.result()
-    for file in result.deleteFiles():
+    for file in listed(result.deleteFiles()):
         change.addDeletes(file)
-    for file in result.rewrittenDeleteFiles():
+    for file in listed(result.rewrittenDeleteFiles()):
         change.removeDeletes(file)
     change.validateFromSnapshot(delta.base).validateDataFilesExist(result.referencedDataFiles())
     change.validateDeletedFiles().validateNoConflictingDataFiles()
@@ -147,11 +148,11 @@ def _take_out(
 
 def _vectors(spark: SparkSession, loaded: Any, before: Mapping[str, Any]) -> Any:  # noqa: ANN401
     """Data file → the positions that are deleted in it already."""
-    iceberg, jvm = _iceberg(spark), _jvm(spark)
-    inputs, found = jvm.java.util.HashMap(), jvm.java.util.HashMap()
-    loader = iceberg.data.BaseDeleteLoader(_function(jvm, inputs))
+    empty = java_class(spark, "java.util.HashMap")
+    inputs, found = empty(), empty()
+    loader = iceberg_class(spark, "data.BaseDeleteLoader")(_function(spark, inputs))
     for path, deletes in before.items():
-        for file in deletes:
+        for file in listed(deletes):
             inputs.put(file, loaded.io().newInputFile(file.location()))
         if deletes.size():
             found.put(path, loader.loadPositionDeletes(deletes, path))
@@ -160,27 +161,19 @@ def _vectors(spark: SparkSession, loaded: Any, before: Mapping[str, Any]) -> Any
 
 def _index(spark: SparkSession, positions: Sequence[int]) -> Any:  # noqa: ANN401
     """The positions as Iceberg has them, handed over at once: each call takes 0.1 ms."""
-    iceberg, jvm = _iceberg(spark), _jvm(spark)
     given = array("q", positions)
     given.byteswap()
+    buffer = java_class(spark, "java.nio.ByteBuffer").wrap(given.tobytes()).asLongBuffer()
     gateway: Any = spark.sparkContext._gateway  # noqa: SLF001 - PySpark has no public way to it
-    numbers = gateway.new_array(jvm.long, len(given))
-    jvm.java.nio.ByteBuffer.wrap(given.tobytes()).asLongBuffer().get(numbers)
-    listed = jvm.java.util.Arrays.stream(numbers).boxed().toList()
-    closeable = iceberg.io.CloseableIterable.withNoopClose(listed)
-    return iceberg.deletes.Deletes.toPositionIndex(closeable)
+    numbers = gateway.new_array(java_class(spark, "long"), len(given))
+    buffer.get(numbers)
+    boxed = java_class(spark, "java.util.Arrays").stream(numbers).boxed().toList()
+    closeable = iceberg_class(spark, "io.CloseableIterable").withNoopClose(boxed)
+    return iceberg_class(spark, "deletes.Deletes").toPositionIndex(closeable)
 
 
-def _function(jvm: Any, values: Any) -> Any:  # noqa: ANN401
+def _function(spark: SparkSession, values: Any) -> Any:  # noqa: ANN401
     """A Java map as the function that looks things up in it; null where there is nothing."""
-    convert = jvm.scala.jdk.javaapi
-    looked_up = convert.CollectionConverters.asScala(values).withDefaultValue(None)
-    return convert.FunctionConverters.asJavaFunction(looked_up)
-
-
-def _jvm(spark: SparkSession) -> Any:  # noqa: ANN401
-    return spark._jvm  # noqa: SLF001 - as above
-
-
-def _iceberg(spark: SparkSession) -> Any:  # noqa: ANN401
-    return _jvm(spark).org.apache.iceberg
+    converters = "scala.jdk.javaapi.CollectionConverters", "scala.jdk.javaapi.FunctionConverters"
+    collections, functions = (java_class(spark, name) for name in converters)
+    return functions.asJavaFunction(collections.asScala(values).withDefaultValue(None))

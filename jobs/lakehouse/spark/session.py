@@ -40,6 +40,9 @@ _LOOKED_UP = (
     "org.apache.spark.storage.StorageLevel",
     "org.apache.spark.util.Utils",
     "PythonUtils",
+    # As PySpark imports them.
+    "functions",
+    "PythonSQLUtils",
 )
 # What Spark prints of good runs: the end of a task whose query is forgotten, plans cut short.
 # A job that fails raises, whatever is printed.
@@ -161,6 +164,8 @@ def session_properties(settings: Settings) -> dict[str, str]:
         "spark.python.sql.dataFrameDebugging.enabled": "false",
         # What Spark's pages say of a query, which is written whether they are open or not.
         "spark.sql.ui.explainMode": "simple",
+        # Of an operator's expressions no more than how many they are.
+        "spark.sql.debug.maxToStringFields": "0",
         # Spark's own, and what Kafka and catalogs call otherwise.
         "spark.redaction.regex": _HIDDEN,
         **spark_catalog_properties(settings),

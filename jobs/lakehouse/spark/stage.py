@@ -32,7 +32,8 @@ from lakehouse.spark.touched import only_touched
 from lakehouse.spark.truncates import Truncate, load_truncates
 from lakehouse.spark.writing import Work, write_silver
 
-ROWS_PROPERTY = "lakehouse.rows"
+# What a snapshot tells the next batch: the rows of the table, the newest truncate of its state.
+ROWS_PROPERTY, BARRIER_PROPERTY = "lakehouse.rows", "lakehouse.barrier"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,13 +98,15 @@ def stage_table(work: Work, envelopes: DataFrame) -> Staged:
         remember_soft(work.spark, plan.silver)
     if plan.history:
         prepare_history(work)
-    has_state = work.has_rows(plan.state)
-    barrier = silver.newest_barrier(work.spark, plan) if has_state else ""
+    state = metadata.head(work.catalog, plan.state, plan.base) if plan.exists else None
+    barrier = _barrier_before(work, state)
     truncates = load_truncates(envelopes, plan, barrier)
     swept = sweep(work, _rows(work, envelopes))
     # A large value may come from a row of another key, which is then looked for in all rows.
     rows = swept.rows if plan.placeholders else only_touched(work, swept.rows)
-    judged = judged_once(work, rows, barrier, before=before, has_state=has_state)
+    judged = judged_once(work, rows, barrier, before=before, has_state=state is not None)
+    if not truncates:
+        work = replace(work, summary={**work.summary, BARRIER_PROPERTY: barrier})
     return replace(_stage(work, judged, truncates, before), swept=swept.finding)
 
 
@@ -190,6 +193,14 @@ def _rows_before(work: Work) -> int:
     if head is not None and ROWS_PROPERTY in head.summary:
         return int(head.summary[ROWS_PROPERTY])
     return 0 if head is None else _live_rows(work, work.plan.base)
+
+
+def _barrier_before(work: Work, state: metadata.SnapshotInfo | None) -> str:
+    """Position of the newest truncate that silver has applied; empty for none."""
+    if state is None:
+        return ""
+    known = state.summary.get(BARRIER_PROPERTY)
+    return silver.newest_barrier(work.spark, work.plan) if known is None else known
 
 
 def _result(work: Work, holds: Holds, rows: int, *, changed: bool) -> Staged:
