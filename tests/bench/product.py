@@ -117,6 +117,7 @@ class Product:
 
 
 def _land(context: StepContext, messages: DataFrame, sent: Counter[int]) -> StepOutcome:
+    ordered = messages.sortWithinPartitions("topic", "partition", "offset")
     bounds = tuple(
         TopicBounds(topic(number), "bench", (PartitionBounds(0, 0, end),))
         for number, end in sent.items()
@@ -126,7 +127,7 @@ def _land(context: StepContext, messages: DataFrame, sent: Counter[int]) -> Step
         return plan_landing(landed, bounds)
 
     def landed(context: StepContext) -> StepOutcome:
-        landing = Landing(plan, lambda _: messages, context.run_id, context.attempt)
+        landing = Landing(plan, lambda _: ordered, context.run_id, context.attempt)
         done = land(context.spark, Bronze(context.source.name, context.ledger), landing)
         return landing_outcome(context, done, len(bounds), ())
 

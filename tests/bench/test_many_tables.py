@@ -1,9 +1,9 @@
 """W3: a run over a source of many tables, of which some have changes.
 
 `BENCH_SHAPES` (tables/changed ones), `BENCH_CHANGES` (of each), `BENCH_ROWS` (of each at first),
-`BENCH_ROUNDS` (behind one that warms up). Wall seconds; the catalog's commits are counted in each
-table's own metadata. What an idle table takes is what a source with some takes more than one with
-none.
+`BENCH_ROUNDS` (behind `BENCH_WARM` that warm up). Wall seconds; the catalog's commits are counted
+in each table's own metadata. What an idle table takes is what a source with some takes more than
+one with none.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ SHAPES = [
 CHANGES = sizes.number("CHANGES", 1_000, 1_000)
 ROWS = sizes.number("ROWS", 5_000, 5_000)
 ROUNDS = sizes.number("ROUNDS", 3, 1)
+_WARM = sizes.number("WARM", 3, 1)
 
 
 @pytest.mark.timeout(4 * 3600)
@@ -65,11 +66,12 @@ def _rounds(
     product = Product(spark, settings, f"many_{tables}_{changed}", tables)
     product.load(ROWS)
     some = range(changed)
-    batches = [Batch(number, CHANGES, ROWS) for number in range(1, ROUNDS + 2)]
-    product.change(batches[0], some)
+    batches = [Batch(number, CHANGES, ROWS) for number in range(1, _WARM + ROUNDS + 1)]
+    for batch in batches[:_WARM]:
+        product.change(batch, some)
     ledger, walls = Ledger(settings), list[dict[str, float]]()
     before = _versions(ledger, product)
-    for batch in batches[1:]:
+    for batch in batches[_WARM:]:
         walls.append({name: cost.wall for name, cost in product.change(batch, some).items()})
     commits = _versions(ledger, product)
     commits.subtract(before)

@@ -91,7 +91,9 @@ def parse(
         of halves of key changes that they are, `alone` of which no transaction keeps them
         together.
     """
-    roles = {topic: str(topic_role(source, topic) or TopicRole.DATA) for topic in topics}
+    # Most topics are data's, of which there may be thousands.
+    roles = {topic: topic_role(source, topic) or TopicRole.DATA for topic in topics}
+    others = {topic: str(role) for topic, role in roles.items() if role is not TopicRole.DATA}
     documents = messages.select(
         "topic",
         "partition",
@@ -101,7 +103,7 @@ def parse(
         "landed_at",
         "key",
         F.col("value").isNull().alias("value_null"),
-        _lookup(F.col("topic"), roles).alias("role"),
+        F.coalesce(_lookup(F.col("topic"), others), F.lit(str(TopicRole.DATA))).alias("role"),
         *symptoms(),
         _is_half().alias("is_half"),
         "value",

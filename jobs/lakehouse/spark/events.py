@@ -77,12 +77,13 @@ def belongs_to(identity: TableIdentity) -> str:
     database, schema = ("NULL" if name is None else literal(name) for name in names)
     return all_of(
         (
+            # First what tells tables of one source apart: each looks through all envelopes.
+            f"table_name = {literal(identity.table)}",
+            f"schema_name <=> {schema}",
+            f"database <=> {database}",
             f"role = {literal(TopicRole.DATA)}",
             "reason IS NULL",
             "NOT control",
-            f"database <=> {database}",
-            f"schema_name <=> {schema}",
-            f"table_name = {literal(identity.table)}",
             f"incarnation = {identity.incarnation}",
         )
     )

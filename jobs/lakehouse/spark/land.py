@@ -21,7 +21,7 @@ from pyspark.sql import functions as F
 
 from lakehouse.errors import LandingRefused, MainMoved
 from lakehouse.plan.landing import LandingPlan
-from lakehouse.plan.offsets import LandedOffsets, landing_tasks
+from lakehouse.plan.offsets import LandedOffsets
 from lakehouse.plan.tables import MAIN
 from lakehouse.spark.branches import create_branch, drop_branch, fast_forward
 from lakehouse.spark.bronze import (
@@ -47,7 +47,8 @@ class Landing:
 
     Attributes:
         plan: Plans from landed offsets; called again when another run has landed meanwhile.
-        read: The planned messages: the columns of bronze up to `headers`.
+        read: The planned messages: the columns of bronze up to `headers`, each topic partition's in
+            the order of their offsets, as many frame partitions as files are to be written.
         run_id: Names the run.
         attempt: Counts the run's tries of this step.
         confirm: Refuses what contradicts the messages of a ref that are landed already.
@@ -167,14 +168,11 @@ def verify(plan: LandingPlan, counts: tuple[PartitionCount, ...]) -> None:
 def _bronze_rows(landing: Landing, plan: LandingPlan, landed_at: datetime) -> DataFrame:
     topic_ids = {each.topic: each.topic_id for each in plan.ranges}
     pairs = [F.lit(text) for pair in sorted(topic_ids.items()) for text in pair]
-    rows = landing.read(plan).select(
+    return landing.read(plan).select(
         *SCHEMA.fieldNames()[:8],
         F.create_map(*pairs)[F.col("topic")].alias("topic_id"),
         F.lit(landed_at).alias("landed_at"),
         F.lit(landing.run_id).alias("run_id"),
-    )
-    return rows.coalesce(landing_tasks(plan.ranges)).sortWithinPartitions(
-        "topic", "partition", "offset"
     )
 
 

@@ -7,13 +7,15 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from pyspark.sql import DataFrame
+
 from lakehouse.config import kafka_properties, select_topics
 from lakehouse.errors import ArchiveError, KafkaUnreachable
 from lakehouse.plan.archive import ArchiveFile, archive_files, plan_archive
 from lakehouse.plan.kafka_faults import kafka_exceptions, kafka_fault
 from lakehouse.plan.landing import LandingPlan, gone_topics, landing_topics, plan_landing
 from lakehouse.plan.lost_ranges import refuse_lost, refuse_other_topics
-from lakehouse.plan.offsets import LandedOffsets
+from lakehouse.plan.offsets import LandedOffsets, landing_tasks
 from lakehouse.spark.archive import Archive, open_archive, refuse_differences
 from lakehouse.spark.bronze import Bronze, PartitionCount
 from lakehouse.spark.kafka import (
@@ -114,6 +116,10 @@ def archive_landing(context: StepContext, bronze: Bronze, archive: Archive) -> L
     """How the messages of an open archive are landed."""
     name, spark = context.source.name, context.spark
 
+    def read(plan: LandingPlan) -> DataFrame:
+        rows = within(archive.messages, plan.ranges).coalesce(landing_tasks(plan.ranges))
+        return rows.sortWithinPartitions("topic", "partition", "offset")
+
     def confirm(ref: str, landed: LandedOffsets) -> None:
         known = plan_archive(name, landed, archive.contents).landed
         refuse_differences(archive, bronze.messages(spark, ref), known)
@@ -123,7 +129,7 @@ def archive_landing(context: StepContext, bronze: Bronze, archive: Archive) -> L
 
     return Landing(
         plan=lambda landed: plan_archive(name, landed, archive.contents).landing,
-        read=lambda planned: within(archive.messages, planned.ranges),
+        read=read,
         run_id=context.run_id,
         attempt=context.attempt,
         confirm=confirm,
