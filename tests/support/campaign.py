@@ -88,9 +88,8 @@ class Campaign:
         """Do the work that a failpoint is in, in a process that dies there; whether it died.
 
         Args:
-            where: `STEP.POINT`; `rebuild.POINT` for one of a rebuild's publish, and
-                `catalog.before` or `catalog.after` for a write through Java in any step,
-                `catalog_maintain.before` or `.after` for one in maintenance.
+            where: `STEP.POINT`; `catalog.before` or `catalog.after` for a write through Java in any
+                step, `catalog_maintain.before` or `.after` for one in maintenance.
             nth: How often the place is passed until then, from 1.
             alone: Whether that process does the step alone, behind this one's earlier steps: as
                 where each step is an application.
@@ -101,9 +100,9 @@ class Campaign:
             self.bank.transfer(2)
             self.runs.run(self.bank.source)
         self.bank.transfer(2)
-        failpoint = f"{'publish' if step == 'rebuild' else step}.{point}:{nth}:kill"
         is_catalogs = step in ("catalog", "catalog_maintain")
-        named = {CATALOG_KILL: f"{point}:{nth}"} if is_catalogs else {VARIABLE: failpoint}
+        failpoint = {CATALOG_KILL: f"{point}:{nth}"}
+        named = failpoint if is_catalogs else {VARIABLE: f"{where}:{nth}:kill"}
         work = step if alone and step in STEPS else _work(where)
         died = self._process(work, named) == -signal.SIGKILL
         (self.kills if died else self.spared)[where] += 1
@@ -235,7 +234,7 @@ def begin(spark: SparkSession, settings: Settings, folder: Path, name: str) -> C
 
 def _work(where: str) -> str:
     work = where.partition(".")[0].removeprefix("catalog_")
-    return work if work in ("maintain", "rebuild") else "run"
+    return work if work == "maintain" else "run"
 
 
 def unread(catalog: Catalog, tables: Iterable[str]) -> list[str]:

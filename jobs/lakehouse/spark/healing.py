@@ -22,14 +22,13 @@ from lakehouse.spark.once import once
 from lakehouse.spark.removed import Removed
 from lakehouse.spark.rows import key_text
 from lakehouse.spark.sql import literal
+from lakehouse.spark.writing import ROWS_PER_FILE
 
 # A column that no source has.
 _NAME = "lakehouse: name of the row"
 _MARKS = f"kind IN ({literal(silver.DELETE_MARK)}, {literal(silver.HELD)})"
 # Barriers have no key.
 _MARK_NAME = "coalesce(key, concat(kind, position))"
-# Up to this many rows go into one file.
-_ROWS_PER_FILE = 500_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +144,7 @@ def _replace(work: Healing, side: _Side, after: DataFrame, differing: DataFrame)
     _begin(work, side)
     old = f"{side.where} AND {name} IN (SELECT name FROM {view})"
     tables.delete_on_branch(spark, side.table, work.branch, old, work.summary)
-    files = 1 + rows.count() // _ROWS_PER_FILE
+    files = 1 + rows.count() // ROWS_PER_FILE
     tables.append_on_branch(rows.coalesce(files), side.table, work.branch, work.summary)
 
 

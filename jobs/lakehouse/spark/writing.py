@@ -31,7 +31,7 @@ COORDINATES = (
     "offset",
 )
 # Up to this many winners go into one file; where cores are free, each writes one of so many.
-_ROWS_PER_FILE, _LEAST_PER_FILE = 500_000, 25_000
+ROWS_PER_FILE, _LEAST_PER_FILE = 500_000, 25_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ def write_silver(
 
 def _files(work: Work, rows: int) -> int:
     cores = work.spark.sparkContext.defaultParallelism
-    return max(1 + rows // _ROWS_PER_FILE, min(cores, rows // _LEAST_PER_FILE))
+    return max(1 + rows // ROWS_PER_FILE, min(cores, rows // _LEAST_PER_FILE))
 
 
 def new_row(plan: TablePlan) -> tuple[str, ...]:
