@@ -35,7 +35,7 @@ def draw(results: Sequence[Result], folder: Path) -> None:
 
 
 def _growth(found: dict[str, dict[int, float]], path: Path) -> None:
-    figure = Figure(figsize=(7, 4), layout="constrained")
+    figure = Figure(figsize=(8, 4), layout="constrained")
     axes = figure.subplots()
     for name, costs in sorted(found.items()):
         rows = sorted(costs)
@@ -43,7 +43,7 @@ def _growth(found: dict[str, dict[int, float]], path: Path) -> None:
         axes.plot(rows, [costs[size] for size in rows], marker="o", linewidth=width, label=name)
     axes.set(xscale="log", yscale="log", xlabel="rows of the table", ylabel="CPU s of a batch")
     axes.grid(visible=True, which="major", alpha=0.3)
-    axes.legend(fontsize="small")
+    axes.legend(fontsize="small", loc="center left", bbox_to_anchor=(1.01, 0.5))
     _save(figure, path)
 
 
@@ -55,8 +55,12 @@ def _programs(found: dict[str, dict[int, float]], path: Path) -> None:
     axes = figure.subplots()
     colours = ["tab:orange" if name == "apply" else "tab:blue" for name in names]
     bars = axes.barh(names, [costs[name] for name in names], color=colours)
-    axes.bar_label(bars, fmt="%.1f", padding=3)
-    axes.set(xscale="log", xlabel=f"CPU s of a batch into {largest:,} rows")
+    axes.bar_label(bars, fmt="%.2g", padding=3)
+    axes.set(
+        xscale="log",
+        xlim=(None, 1.5 * max(costs.values())),
+        xlabel=f"CPU s of a batch into {largest:,} rows",
+    )
     _save(figure, path)
 
 

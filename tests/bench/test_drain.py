@@ -141,7 +141,7 @@ def _live(drain: Drain, rate: float, result: Callable[[Result], None]) -> None:
     place = ("W7", f"{LIVE_S} s beside {rate:,.0f} changes/s, {table.name} schema")
     lag = "oldest change that a run left"
     result(measured(place, f"{lag}, first half", [first], "s"))
-    result(measured(place, f"{lag}, second half", [second], "s", "no more than before"))
+    result(measured(place, f"{lag}, second half", [second], "s", "bounded"))
     result(measured(place, "changes left", [count for count, _, _ in behind], "changes"))
     result(measured(place, "a run", [seconds for _, _, seconds in behind], "s"))
 

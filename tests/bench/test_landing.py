@@ -31,6 +31,7 @@ from tests.support.broker import Broker, running_broker
 from tests.support.runs import Runs
 
 _Result = TypeVar("_Result")
+_PARTS = 20
 MESSAGES = sizes.number("MESSAGES", 200_000, 50_000)
 TOPICS = sizes.numbers("TOPICS", "1,200", "1")
 ROUNDS = sizes.number("ROUNDS", 3, 1)
@@ -84,7 +85,9 @@ def _produce(broker: Broker, messages: DataFrame, topics: int) -> None:
     for answer in made.values():
         answer.result(60)
     producer = Producer({"bootstrap.servers": broker.address})
-    for row in messages.select("topic", "key", "value").toLocalIterator():
+    # What the driver has of them at a time.
+    parts = messages.repartitionByRange(_PARTS, "offset").sortWithinPartitions("topic", "offset")
+    for row in parts.select("topic", "key", "value").toLocalIterator():
         while True:
             try:
                 producer.produce(row["topic"], bytes(row["value"]), bytes(row["key"]))
