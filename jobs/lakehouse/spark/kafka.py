@@ -133,6 +133,9 @@ def _read(
         "includeHeaders": "true",
         "failOnDataLoss": "true",
         "maxRecordsPerPartition": str(MESSAGES_PER_TASK),
+        # All that is read is there. A consumer that is closed waits for what it has asked for
+        # meanwhile, half a second for each topic partition that holds more than one answer.
+        "kafka.fetch.max.wait.ms": "20",
         "kafka.isolation.level": "read_committed",
         **{f"kafka.{name}": value for name, value in java_properties(properties).items()},
     }
