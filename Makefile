@@ -54,7 +54,7 @@ bench-report: setup ## docs/benchmarks.md and its plots, of the results that are
 	@$(BIN)/python -m tests.bench.report docs/benchmarks.jsonl docs/benchmarks.md
 
 .PHONY: bench-small
-bench-small: setup ## the same with small tables, in ten minutes
+bench-small: setup ## the same with small tables
 	@BENCH_SMALL=1 $(BIN)/python -m pytest -s tests/bench
 
 .PHONY: soak

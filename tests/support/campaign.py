@@ -101,8 +101,8 @@ class Campaign:
             self.runs.run(self.bank.source)
         self.bank.transfer(2)
         is_catalogs = step in ("catalog", "catalog_maintain")
-        failpoint = {CATALOG_KILL: f"{point}:{nth}"}
-        named = failpoint if is_catalogs else {VARIABLE: f"{where}:{nth}:kill"}
+        kill = f"{where}:{nth}:kill"
+        named = {CATALOG_KILL: f"{point}:{nth}"} if is_catalogs else {VARIABLE: kill}
         work = step if alone and step in STEPS else _work(where)
         died = self._process(work, named) == -signal.SIGKILL
         (self.kills if died else self.spared)[where] += 1

@@ -25,6 +25,5 @@ def arrived_since(envelopes: DataFrame, written_ms: int) -> int:
     Returns:
         Milliseconds since the epoch; 0 and less for any.
     """
-    lead = envelopes.selectExpr("try_subtract(arrived_ms, source_ts_ms) AS lead")
-    least = lead.selectExpr("min(lead) AS least").collect()[0]["least"]
-    return written_ms + min(0, least or 0) - _MARGIN_MS
+    leads = envelopes.selectExpr("min(try_subtract(arrived_ms, source_ts_ms)) AS least")
+    return written_ms + min(0, leads.collect()[0]["least"] or 0) - _MARGIN_MS
