@@ -30,6 +30,7 @@ class StagedTable:
         history_snapshot: The same for its table of versions.
         held: How many of its keys wait for a quarantined event.
         replayed: In a replay, where the events stand that it applies.
+        soft: Whether deleted rows may stay in it.
     """
 
     identity: tuple[str | int | None, ...]
@@ -51,6 +52,7 @@ class StagedTable:
     history_snapshot: int | None = None
     held: int = 0
     replayed: tuple[Place, ...] = ()
+    soft: bool = True
 
     @property
     def own_tables(self) -> tuple[str, ...]:

@@ -136,6 +136,8 @@ class TablePlan:
         held: How many of its keys wait for a quarantined event before the batch.
         base: The ref of its tables that the batch builds on.
         added_to: The cut and the snapshot that columns are added to; empty where there is none.
+        behind: Position that no row and no mark of silver is above, and that all events of the
+            batch are; empty where that is not known.
     """
 
     identity: TableIdentity
@@ -167,6 +169,7 @@ class TablePlan:
     base: str = MAIN
     dropped: tuple[str, ...] = ()
     added_to: str = ""
+    behind: str = ""
 
     @property
     def is_bag(self) -> bool:

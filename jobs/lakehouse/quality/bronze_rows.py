@@ -1,7 +1,7 @@
-"""Landed messages as SQL that gives rows of the one shape metrics are aggregated from.
+"""Landed messages as SQL that gives rows which metrics are summed from.
 
-In: the offset ranges of a landing. Out: a `SELECT` for its messages, and the metrics of the suite
-`bronze` from what Spark counted.
+In: the offset ranges of a landing. Out: `SELECT` texts for its messages, and the metrics of the
+suite `bronze` from what Spark counted.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from lakehouse.names import bronze_table
 from lakehouse.plan.offsets import OffsetRange
 from lakehouse.quality.judgement import Measurement
 from lakehouse.quality.landed import LandedRanges
-from lakehouse.quality.metric_rows import Shape
+from lakehouse.quality.metric_rows import Counted, Keyed
 from lakehouse.spark.sql import any_of, in_partition, literal
 from lakehouse.spark.tables import full_name
 
@@ -25,10 +25,11 @@ TESTS = {
     "future_timestamps": "timestamp > landed_at + INTERVAL 1 HOUR",
     "ancient_timestamps": "timestamp < TIMESTAMP '2000-01-01'",
 }
+_SUBJECT = "concat(coalesce(topic, '?'), '/', coalesce(string(partition), '?'))"
 
 
-def bronze_statements(source: str, landed: LandedRanges, width: int) -> tuple[str, ...]:
-    """The messages of the landed ranges, and all that this try landed.
+def bronze_counted(source: str, landed: LandedRanges, width: int) -> tuple[str, ...]:
+    """The messages of the landed ranges, and all that this try landed, counted.
 
     Args:
         source: Its name.
@@ -38,21 +39,29 @@ def bronze_statements(source: str, landed: LandedRanges, width: int) -> tuple[st
     if not landed.ranges:
         return ()
     own = landed_by(landed)
-    read = any_of((own, *map(in_range, landed.ranges)))
-    shape = Shape(
-        subject="concat(coalesce(topic, '?'), '/', coalesce(string(partition), '?'))",
-        h1="offset",
-        h2="0",
-        n="1",
-        counts={
-            "messages": f"int({own})",
-            **{name: f"int(coalesce({test}, false))" for name, test in TESTS.items()},
-        },
-        offset=f"if({own}, offset, NULL)",
+    tests = {name: f"int(coalesce({test}, false))" for name, test in TESTS.items()}
+    mine = f"if({own}, offset, NULL)"
+    counted = Counted(
+        subject=_SUBJECT,
+        counts={"messages": f"int({own})", **tests},
+        first=mine,
+        last=mine,
         newest=f"if({own}, unix_micros(timestamp), NULL)",
         width=width,
     )
-    return (shape.select(full_name(bronze_table(source)), read),)
+    return (counted.select(full_name(bronze_table(source)), f"WHERE {_read(landed)}"),)
+
+
+def bronze_keys(source: str, landed: LandedRanges) -> tuple[str, ...]:
+    """The same messages, each by its offset."""
+    if not landed.ranges:
+        return ()
+    keyed = Keyed(_SUBJECT, "offset", "0", n="1", rows="1")
+    return (keyed.select(full_name(bronze_table(source)), _read(landed)),)
+
+
+def _read(landed: LandedRanges) -> str:
+    return any_of((landed_by(landed), *map(in_range, landed.ranges)))
 
 
 def bronze_measurement(

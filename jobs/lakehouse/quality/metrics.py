@@ -1,37 +1,39 @@
-"""The metrics of all suites of a run, in one Spark pass over all its tables.
+"""The metrics of all suites of a run, in one Spark query over all its tables.
 
 In: the staged tables and the landed ranges. Out: one measurement per silver table and topic
-partition. Every table becomes rows of one shape, `subject`, a hash of the event key and counts;
-one aggregation by key and one by subject follow. So the number of Spark jobs depends neither on
-the number of tables nor on the number of Expectations.
+partition. Judged rows are summed by subject; all rows are grouped by a hash of their key first,
+with nothing else. So the number of Spark jobs depends neither on the number of tables nor on the
+number of Expectations. Rows that are not above all that was published are rare: their versions are
+joined with the published ones in a query of its own.
 
-Scope *change* judges the rows of the batch, and looks for their keys in the whole table: small
-tables are read whole; in large ones the keys are found by a join with the batch's few keys
-instead of a shuffle of the key column. Scope *full* judges every row.
+Scope *change* judges the rows of the batch, and looks for their keys in the whole table: of large
+tables only the batch's few keys are grouped, found by a join. Scope *full* judges every row.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 
-from pyspark.sql import SparkSession
+from pyspark.sql import Row, SparkSession
 
 from lakehouse.plan import records
-from lakehouse.quality.bronze_rows import bronze_measurement, bronze_statements
+from lakehouse.quality.bronze_rows import bronze_counted, bronze_keys, bronze_measurement
 from lakehouse.quality.judgement import Measurement
 from lakehouse.quality.landed import LandedRanges
-from lakehouse.quality.metric_rows import COUNTS, own_counts
+from lakehouse.quality.metric_rows import KEYED, OF_KEYS, PERHAPS_BACK, Counted, sums
 from lakehouse.quality.reference_rows import ReferenceRows, reference_rows, types_of
 from lakehouse.quality.silver_measurements import silver_measurements
 from lakehouse.quality.silver_rows import SilverRows, unique_subject
 from lakehouse.quality.staged import Target
 from lakehouse.spark.session import tune
 
-# Up to this many rows a table is read whole: one scan costs less than the joins.
+# Up to this many rows all keys of a table are grouped: that costs less than the join.
 SMALL_TABLE = 200_000
 # More keys than this are not sent to every task: the keys are shuffled instead.
 BROADCAST_KEYS = 1_000_000
+# The same of keys with their versions, which are text.
+_BROADCAST_VERSIONS = 250_000
 
 
 class Scope(StrEnum):
@@ -57,7 +59,7 @@ def measure(
         targets: The staged tables.
         landed: What the run landed.
         scope: Which rows are judged.
-        whole_up_to: Tables of up to this many rows are read whole.
+        whole_up_to: Of tables of up to this many rows all keys are grouped.
 
     Returns:
         The measurements of the silver tables and of the topic partitions.
@@ -66,19 +68,20 @@ def measure(
     width = max((len(target.rules) for target in targets), default=0)
     tables = [silver_rows(session, target, scope, width) for target in targets]
     referring = reference_rows(session, tables)
-    parts = [
-        *_silver_statements(tables, referring, whole_up_to),
-        *bronze_statements(source, landed, width),
-    ]
+    counted = [*(table.judged for table in tables), *bronze_counted(source, landed, width)]
+    counted += [table.row_count for table in tables if _is_large(table, whole_up_to)]
+    keyed = [*_keyed(tables, referring, whole_up_to), *bronze_keys(source, landed)]
+    parts = [*counted, *_of_keys(keyed, width)]
     totals = session.sql(_totals(parts, width)).collect() if parts else ()
     rows = {row["subject"]: row for row in totals}
+    back = _going_back(session, [table for table in tables if _may_go_back(table, rows)])
     own = {target.silver for target in targets} | {each.subject for each in referring}
     own |= {unique_subject(t.silver, rule) for t in targets for rule in t.rules if rule.unique}
     ranges = {f"{each.topic}/{each.partition}": each for each in landed.ranges}
     # Messages of the run that lie in no range, such as those without a topic, are subjects too.
     places = sorted({*ranges, *rows} - own)
     return (
-        silver_measurements(targets, landed, rows, referring),
+        silver_measurements(targets, landed, rows, referring, back),
         tuple(
             bronze_measurement(place, ranges.get(place), landed, rows.get(place))
             for place in places
@@ -86,42 +89,67 @@ def measure(
     )
 
 
-def _silver_statements(
+def _keyed(
     tables: Sequence[SilverRows], referring: Sequence[ReferenceRows], whole_up_to: int
 ) -> list[str]:
-    """The statements of all tables: small and new ones whole, large ones by their keys."""
-    large = [table for table in tables if _is_large(table, whole_up_to)]
-    statements = [text for table in tables if table not in large for text in table.whole]
-    statements += [table.changed for table in large]
-    statements += [table.staged_keys for table in large if not table.target.table.key]
-    keyed = [table for table in large if table.target.table.key]
+    """Rows by their keys: all of small and new tables, of large ones those with the batch's."""
+    joined = [table for table in tables if _is_large(table, whole_up_to)]
+    statements = [table.counted_keys for table in tables if table not in joined]
     statements += [text for table in tables if table.full for text in table.unique]
     statements += [each.referring for each in referring]
     far = [each for each in referring if _is_far(each, whole_up_to)]
     statements += [each.referenced for each in referring if each not in far]
-    if keyed or far:
-        count = _keys([*keyed, *(each.rows for each in far)])
-        hint = "/*+ BROADCAST(k) */" if count <= BROADCAST_KEYS else ""
-        of_batch = [*(table.changed_keys for table in keyed), *(each.keys for each in far)]
-        keys = f"(SELECT DISTINCT * FROM ({_union(of_batch)}))"
-        counts = (*COUNTS, *own_counts(tables[0].width))
-        rest = ", ".join(("n", *counts, "version", "published_version", "first_offset", "newest"))
-        on = "r.subject = k.subject AND r.h1 = k.h1 AND r.h2 = k.h2"
-        # Staged rows of other keys lose their hash and are only counted; published ones go.
-        for how, texts in (
-            ("LEFT", [table.staged_keys for table in keyed]),
-            ("INNER", [*(t.published_keys for t in keyed), *(each.referenced for each in far)]),
-        ):
-            if texts:
-                statements.append(
-                    f"SELECT {hint} r.subject, k.h1, k.h2, {rest} "
-                    f"FROM ({_union(texts)}) r {how} JOIN {keys} k ON {on}"
-                )
+    if joined or far:
+        are_few = _changed([*joined, *(each.rows for each in far)]) <= BROADCAST_KEYS
+        of_batch = [*(table.batch_keys for table in joined), *(each.keys for each in far)]
+        there = [*(table.keys for table in joined), *(each.referenced for each in far)]
+        statements.append(
+            f"SELECT {'/*+ BROADCAST(k) */' if are_few else ''} r.* FROM ({_union(there)}) r "
+            f"JOIN (SELECT DISTINCT * FROM ({_union(of_batch)})) k "
+            # A number alone is looked up in half of the time that takes a key of several parts.
+            "ON r.h1 = k.h1 AND (r.h2 ^ k.h2) = 0"
+        )
     return statements
 
 
+def _of_keys(keyed: Sequence[str], width: int) -> list[str]:
+    """What rows come to by subject, through one row per subject and key."""
+    if not keyed:
+        return []
+    summed = ", ".join(f"sum({name}) {name}" for name in KEYED)
+    by_key = f"SELECT subject, h1, {summed} FROM ({_union(keyed)}) GROUP BY subject, h1, h2"
+    values = (
+        "sum(rows)",
+        "sum(if(h1 IS NOT NULL AND n > 1, n - 1, 0))",
+        "sum(if(referenced = 0, references, 0))",
+    )
+    counted = Counted("subject", dict(zip(OF_KEYS, values, strict=True)), width=width)
+    return [counted.select(f"({by_key})", "GROUP BY subject")]
+
+
+def _going_back(session: SparkSession, tables: Sequence[SilverRows]) -> dict[str, int]:
+    """Silver table → rows of the batch that have an older version than their key had published."""
+    if not tables:
+        return {}
+    # A merge join would sort the text of all versions.
+    hint = "BROADCAST" if _changed(tables) <= _BROADCAST_VERSIONS else "SHUFFLE_HASH"
+    batch = _union(table.batch_versions for table in tables)
+    published = _union(table.published_versions for table in tables)
+    rows = session.sql(
+        f"SELECT /*+ {hint}(c) */ subject, count(*) older FROM ({batch}) c "
+        f"JOIN ({published}) p USING (subject, h1, h2) WHERE version < published GROUP BY subject"
+    )
+    return {row["subject"]: row["older"] for row in rows.collect()}
+
+
+def _may_go_back(table: SilverRows, rows: Mapping[str, Row]) -> bool:
+    row = rows.get(table.target.silver)
+    return bool(table.target.table.key) and row is not None and row[PERHAPS_BACK] > 0
+
+
 def _is_large(table: SilverRows, whole_up_to: int) -> bool:
-    judged_whole = table.full or table.target.is_new
+    """Whether the batch's keys are looked for in it; without a key all rows are counted."""
+    judged_whole = table.full or table.target.is_new or not table.target.table.key
     return not judged_whole and table.target.table.rows > whole_up_to
 
 
@@ -130,7 +158,8 @@ def _is_far(reference: ReferenceRows, whole_up_to: int) -> bool:
     return not reference.rows.target.is_whole and reference.reference.rows > whole_up_to
 
 
-def _keys(tables: Iterable[SilverRows]) -> int:
+def _changed(tables: Iterable[SilverRows]) -> int:
+    """How many keys their batches have."""
     return sum(table.target.table.upserts for table in tables)
 
 
@@ -157,22 +186,12 @@ def silver_rows(session: SparkSession, target: Target, scope: Scope, width: int 
 
 
 def _totals(statements: Sequence[str], width: int) -> str:
-    """One row per subject, through one row per subject and key."""
-    sums = ", ".join(f"sum({name}) {name}" for name in (*COUNTS, *own_counts(width)))
-    by_key = (
-        f"SELECT subject, h1, sum(n) n, {sums}, max(version) version, "
-        "max(published_version) published_version, min(first_offset) first_offset, "
-        "max(first_offset) last_offset, max(newest) newest "
-        f"FROM ({_union(statements)}) GROUP BY subject, h1, h2"
-    )
-    repeated = "if(h1 IS NOT NULL AND n > 1, n - 1, 0)"
-    older = "coalesce(h1 IS NOT NULL AND version < published_version, false)"
+    """One row per subject."""
+    summed = ", ".join(f"sum({name}) {name}" for name in sums(width))
     return (
-        f"SELECT subject, sum(n) - sum(deleted_rows) row_count, sum({repeated}) repeated, "
-        f"sum(int({older})) positions_going_back, {sums}, "
-        "sum(if(referenced = 0, references, 0)) dangling, "
-        "min(first_offset) first_offset, max(last_offset) last_offset, max(newest) newest "
-        f"FROM ({by_key}) GROUP BY subject"
+        f"SELECT subject, {summed}, min(first_offset) first_offset, "
+        "max(last_offset) last_offset, max(newest) newest "
+        f"FROM ({_union(statements)}) GROUP BY subject"
     )
 
 

@@ -1,4 +1,4 @@
-"""References as SQL that gives rows of the one shape metrics are aggregated from.
+"""References as SQL that gives rows which metrics are summed from.
 
 In: a table and a reference of it. Out: `SELECT` texts by the hash of the values that refer: how
 many rows of the batch have them, and whether a referenced row does.
@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 from lakehouse.envelope import DELETE, READ
 from lakehouse.names import quote_ident
-from lakehouse.quality.metric_rows import Shape
+from lakehouse.quality.metric_rows import Keyed, key_hashes
 from lakehouse.quality.silver_rows import SilverRows
 from lakehouse.quality.staged import Reference, Target
 from lakehouse.spark.sql import all_of, any_of, literal
@@ -43,16 +43,14 @@ class ReferenceRows:
     @property
     def referring(self) -> str:
         """The batch's rows that refer to something, by what they refer to."""
-        h1, h2 = _hashes(self.reference.columns, self._kinds[0])
-        shape = Shape(
-            literal(self.subject), h1, h2, "0", {"references": "1"}, width=self.rows.width
-        )
-        return shape.select(self.rows.target.relation, self._condition)
+        h1, h2 = self._hashes(self.reference.columns, self._kinds[0])
+        keyed = Keyed(literal(self.subject), h1, h2, references="1")
+        return keyed.select(self.rows.target.relation, self._condition)
 
     @property
     def keys(self) -> str:
         """What the batch's rows refer to."""
-        h1, h2 = _hashes(self.reference.columns, self._kinds[0])
+        h1, h2 = self._hashes(self.reference.columns, self._kinds[0])
         return (
             f"SELECT {literal(self.subject)} subject, {h1} h1, {h2} h2 "
             f"FROM {self.rows.target.relation} WHERE {self._condition}"
@@ -61,23 +59,24 @@ class ReferenceRows:
     @property
     def referenced(self) -> str:
         """Every row that can be referred to, by the referenced columns."""
-        h1, h2 = _hashes(self.reference.referenced, self._kinds[1])
-        shape = Shape(
-            literal(self.subject), h1, h2, "0", {"referenced": "1"}, width=self.rows.width
-        )
-        return shape.select(self.reference.relation, _present(self.reference.referenced))
+        h1, h2 = self._hashes(self.reference.referenced, self._kinds[1])
+        keyed = Keyed(literal(self.subject), h1, h2, referenced="1")
+        return keyed.select(self.reference.relation, _present(self.reference.referenced))
 
     @property
     def dangling(self) -> str:
         """Whether a staged row is one of the batch that refers to nothing."""
-        h1, h2 = _hashes(self.reference.columns, self._kinds[0])
-        p1, p2 = _hashes(self.reference.referenced, self._kinds[1])
+        h1, h2 = self._hashes(self.reference.columns, self._kinds[0])
+        p1, p2 = self._hashes(self.reference.referenced, self._kinds[1])
         there = (
             f"SELECT {p1} __p1, {p2} __p2 FROM {self.reference.relation} "
             f"WHERE {_present(self.reference.referenced)}"
         )
         found = f"SELECT 1 FROM ({there}) WHERE __p1 = {h1} AND __p2 = {h2}"
         return f"({self._condition}) AND NOT EXISTS ({found})"
+
+    def _hashes(self, names: Sequence[str], kinds: Sequence[str]) -> tuple[str, str]:
+        return key_hashes(self.subject, map(_value, names, kinds))
 
     @property
     def label(self) -> str:
@@ -178,12 +177,6 @@ def _comparable(kind: str, other: str) -> bool:
 
 def _present(names: Sequence[str]) -> str:
     return all_of(f"{quote_ident(name)} IS NOT NULL" for name in names)
-
-
-def _hashes(names: Sequence[str], kinds: Sequence[str]) -> tuple[str, str]:
-    """Both halves of the hash of a row's columns."""
-    listed = ", ".join(map(_value, names, kinds))
-    return f"xxhash64('a', {listed})", f"xxhash64('b', {listed})"
 
 
 def _value(name: str, kind: str) -> str:

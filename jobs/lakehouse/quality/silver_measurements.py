@@ -20,15 +20,16 @@ from lakehouse.quality.reference_rows import ReferenceRows
 from lakehouse.quality.silver_rows import unique_subject
 from lakehouse.quality.staged import Target
 
+_BACK = "positions_going_back"
 # What compares a batch with the cut before it.
-_OF_BATCHES = ("upserts", "unresolved_placeholders", "positions_going_back", "rows_outside_cut")
+_OF_BATCHES = ("upserts", "unresolved_placeholders", _BACK, "rows_outside_cut")
 _SILVER = (
     "row_count",
     "changed_rows",
     "null_keys",
     "placeholder_values",
     "missing_positions",
-    "positions_going_back",
+    _BACK,
     "rows_outside_cut",
     "nulls_in_required",
     "values_out_of_range",
@@ -40,6 +41,7 @@ def silver_measurements(
     landed: LandedRanges,
     rows: Mapping[str, Row],
     referring: Sequence[ReferenceRows],
+    back: Mapping[str, int],
 ) -> tuple[Measurement, ...]:
     """The metrics of each table.
 
@@ -48,14 +50,19 @@ def silver_measurements(
         landed: What the run landed.
         rows: By subject what Spark counted.
         referring: Their references that are judged.
+        back: Silver table → rows with an older version than their key had before.
     """
     dangling = _dangling(referring, rows)
     return tuple(
-        _measurement(
-            each, rows.get(each.silver), landed, dangling.get(each.silver), _repeated(each, rows)
-        )
+        _measurement(each, measured, landed, dangling.get(each.silver), _repeated(each, rows))
         for each in targets
+        for measured in [{**_counts(rows.get(each.silver)), _BACK: back.get(each.silver, 0)}]
     )
+
+
+def _counts(row: Row | None) -> dict[str, int]:
+    # A table whose last row is gone has no row here: all its counts are 0.
+    return row.asDict() if row is not None else {}
 
 
 def _dangling(
@@ -98,19 +105,17 @@ def _note(rule: OwnRule) -> str:
 
 def _measurement(
     target: Target,
-    row: Row | None,
+    measured: Mapping[str, int],
     landed: LandedRanges,
     dangling: Mapping[str, int] | None,
     repeated: Mapping[str, int],
 ) -> Measurement:
-    # A table whose last row is gone has no row here: all its counts are 0.
-    measured = row.asDict() if row is not None else {}
     table = target.table
     values: dict[str, int | None] = {name: measured.get(name, 0) for name in _SILVER}
     if table.key:
         values["duplicate_keys"] = measured.get("repeated", 0)
     else:
-        values |= dict.fromkeys(("duplicate_keys", "null_keys", "positions_going_back"))
+        values |= dict.fromkeys(("duplicate_keys", "null_keys", _BACK))
     values |= {
         "rows_expected": table.rows,
         "upserts": table.upserts,

@@ -1,20 +1,20 @@
-"""A staged silver table as SQL that gives rows of the one shape metrics are aggregated from.
+"""A staged silver table as SQL that gives rows which metrics are summed from.
 
-In: a target and the types of its columns. Out: `SELECT` texts with `subject, h1, h2` (a hash of
-the event key), `n` (rows of the staged table), the counts of COUNTS, the version that a row has,
-the one that is published, an offset and a time. As text, so that Spark analyses all tables at once.
+In: a target and the types of its columns. Out: `SELECT` texts of its judged rows counted, of rows
+with `h1, h2` (a hash of the event key), and of the versions that rows have and published rows had.
+As text, so that Spark analyses all tables at once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from lakehouse.config.rules import OwnRule, read_columns
 from lakehouse.envelope import DELETE
 from lakehouse.names import quote_ident
 from lakehouse.plan.tables import TopicPartition
-from lakehouse.quality.metric_rows import NO_VERSION, Shape
+from lakehouse.quality.metric_rows import PERHAPS_BACK, ROW_COUNT, Counted, Keyed, key_hashes
 from lakehouse.quality.own_suites import rule_metric
 from lakehouse.quality.placeholders import placeholder_tests
 from lakehouse.quality.staged import Target
@@ -44,37 +44,61 @@ class SilverRows:
     width: int = 0
 
     @property
-    def whole(self) -> tuple[str, ...]:
-        """Every staged row judged and counted, every published one with its version."""
-        staged = self._judged(n="1", judged=self.is_judged)
-        statements = [staged.select(self._staged)]
-        if not self.target.is_new:
-            statements.append(self._published_versions.select(self._published))
-        return tuple(statements)
-
-    @property
-    def changed(self) -> str:
-        """The batch's rows judged; they are counted among the keys."""
-        return self._judged(n="0", judged="true").select(self._staged, self.is_changed)
-
-    @property
-    def changed_keys(self) -> str:
-        """The keys of the batch's rows."""
-        keyed = f"({self.is_changed}) AND NOT ({self._has_null_key})"
-        return (
-            f"SELECT {self._subject} subject, {self._hash('a')} h1, {self._hash('b')} h2 "
-            f"FROM {self._staged} WHERE {keyed}"
+    def judged(self) -> str:
+        """The judged rows, each with what counts in it; how many rows there are, others count."""
+        newest = f"if({self.is_changed}, unix_micros({self._cdc('source_ts')}), NULL)"
+        counted = Counted(
+            self._subject,
+            {**self.tests, "changed_rows": f"int({self.is_changed})"},
+            newest=newest,
+            own=tuple(self.rule_tests.values()),
+            width=self.width,
         )
+        return counted.select(self._staged, f"WHERE {self.is_judged}")
 
     @property
-    def staged_keys(self) -> str:
-        """Every staged row with its key and nothing else."""
-        return self._shape(n="1").select(self._staged)
+    def row_count(self) -> str:
+        """How many live rows there are."""
+        counts = {ROW_COUNT: f"coalesce(sum({self._is_row}), 0)"}
+        return Counted(self._subject, counts, width=self.width).select(self._staged)
 
     @property
-    def published_keys(self) -> str:
-        """Every published row with its key and version."""
-        return self._published_versions.select(self._published)
+    def counted_keys(self) -> str:
+        """Every staged row by its key, counted."""
+        return Keyed(self._subject, *self._hashes, n="1", rows=self._is_row).select(self._staged)
+
+    @property
+    def keys(self) -> str:
+        """Every staged row by its key, and nothing else."""
+        return Keyed(self._subject, *self._hashes, n="1").select(self._staged)
+
+    @property
+    def _is_row(self) -> str:
+        """Whether it is a live one; deleted rows stay in some tables."""
+        is_deleted = f"{self._cdc('op')} <=> {literal(DELETE)}"
+        return f"int(NOT ({is_deleted}))" if self.target.table.soft else "1"
+
+    @property
+    def batch_keys(self) -> str:
+        """The keys of the judged rows."""
+        return self._of_keys("", self._staged, self.is_judged)
+
+    @property
+    def batch_versions(self) -> str:
+        """The judged rows by key, each with the version that it has."""
+        return self._of_keys(f", {self._version} version", self._staged, self.is_judged)
+
+    @property
+    def published_versions(self) -> str:
+        """Every published row by key, with the version that it has."""
+        return self._of_keys(f", {self._version} published", self._published, "true")
+
+    def _of_keys(self, more: str, relation: str, condition: str) -> str:
+        h1, h2 = self._hashes
+        return (
+            f"SELECT {self._subject} subject, {h1} h1, {h2} h2{more} "
+            f"FROM {relation} WHERE ({condition}) AND NOT ({self._has_null_key})"
+        )
 
     @property
     def is_changed(self) -> str:
@@ -117,18 +141,21 @@ class SilverRows:
             "placeholder_values": _sum(placeholder_tests(self.types)),
             "missing_positions": f"int({self._cdc('position')} IS NULL)",
             "rows_outside_cut": f"int(NOT ({self._is_inside(self.target.end)}))",
+            PERHAPS_BACK: f"int({self._is_perhaps_back})",
             "nulls_in_required": _sum(f"{quote_ident(name)} IS NULL" for name in required),
             "values_out_of_range": _sum(self._range_tests()),
         }
 
-    def _judged(self, *, n: str, judged: str) -> Shape:
-        counts = {name: f"if({judged}, {count}, 0)" for name, count in self.tests.items()}
-        counts["changed_rows"] = f"int({self.is_changed})"
-        version = f"if({judged}, {self._version}, NULL)"
-        shape = self._shape(n=n, counts=counts, version=version)
-        own = tuple(f"if({judged}, {test}, 0)" for test in self.rule_tests.values())
-        newest = f"if({self.is_changed}, unix_micros({self._cdc('source_ts')}), NULL)"
-        return replace(shape, own=own, newest=newest)
+    @property
+    def _is_perhaps_back(self) -> str:
+        """Whether the published cut may have a newer version of the row's key.
+
+        No row of it is above its highest position: that was judged with `rows_outside_cut`.
+        """
+        highest = self.target.published_position
+        if self.target.is_new or not highest:
+            return str(not self.target.is_new)
+        return f"NOT coalesce({self._cdc('position')} > {literal(highest)}, false)"
 
     @property
     def rule_tests(self) -> dict[str, str]:
@@ -149,18 +176,22 @@ class SilverRows:
     def unique_hash(self, rule: OwnRule) -> str:
         """The hash of the columns of a rule that may not repeat; NULL where it has none."""
         is_there = rule.unique and self.has_columns(rule.unique)
-        return _hash_of(rule.unique, "a") if is_there else "NULL"
+        return self._unique_hashes(rule)[0] if is_there else "NULL"
+
+    def _unique_hashes(self, rule: OwnRule) -> tuple[str, str]:
+        columns = [quote_ident(name) for name in rule.unique]
+        subject = unique_subject(self.target.silver, rule)
+        return key_hashes(subject, columns, any_of(f"{column} IS NULL" for column in columns))
 
     @property
     def unique(self) -> tuple[str, ...]:
         """For each rule about columns that may not repeat: the live rows by these columns."""
         live = f"{self._cdc('op')} != {literal(DELETE)}"
         return tuple(
-            Shape(subject, h1, h2, "1", {}, width=self.width).select(self._staged, live)
+            Keyed(subject, *self._unique_hashes(rule), n="1").select(self._staged, live)
             for rule in self.target.rules
             if self._counts_repeats(rule)
             for subject in [literal(unique_subject(self.target.silver, rule))]
-            for h1, h2 in [[_hash_of(rule.unique, salt) for salt in "ab"]]
         )
 
     def _counts_repeats(self, rule: OwnRule) -> bool:
@@ -172,25 +203,8 @@ class SilverRows:
         return {name.lower() for name in names} <= {name.lower() for name in self.types}
 
     @property
-    def _published_versions(self) -> Shape:
-        return self._shape(n="0", published=self._version)
-
-    def _shape(
-        self,
-        *,
-        n: str,
-        counts: Mapping[str, str] | None = None,
-        version: str = NO_VERSION,
-        published: str = NO_VERSION,
-    ) -> Shape:
-        h1, h2 = self._hash("a"), self._hash("b")
-        # Rows that stay although they were deleted; in a table without such rows there are none.
-        deleted = {"deleted_rows": f"{n} * int({self._cdc('op')} <=> {literal(DELETE)})"}
-        every = {**deleted, **(counts or {})}
-        return Shape(self._subject, h1, h2, n, every, version, published, width=self.width)
-
-    def _hash(self, salt: str) -> str:
-        """Half of the 128 bits that name a key; NULL where a part of the key is missing."""
+    def _hashes(self) -> tuple[str, str]:
+        """What names the event key; NULL where a part of it is missing, or there is none."""
         kinds = {name.lower(): kind for name, kind in self.types.items()}
         # The published rows are of before the batch, which may have widened a column of the key.
         key = [
@@ -200,8 +214,8 @@ class SilverRows:
             for name in self.target.table.key
         ]
         if not key:
-            return "NULL"
-        return f"if({self._has_null_key}, NULL, xxhash64({literal(salt)}, {', '.join(key)}))"
+            return "NULL", "NULL"
+        return key_hashes(self.target.silver, key, self._has_null_key)
 
     @property
     def _has_null_key(self) -> str:
@@ -213,7 +227,9 @@ class SilverRows:
             f"{in_partition(place, self._coordinates)} AND {self._cdc('offset')} < {behind}"
             for place, behind in sorted(end.items())
         )
-        return f"coalesce({inside}, false)"
+        highest = self.target.position
+        above = f"{self._cdc('position')} > {literal(highest)}" if highest else "false"
+        return f"coalesce({inside}, false) AND NOT coalesce({above}, false)"
 
     @property
     def _version(self) -> str:
@@ -255,13 +271,6 @@ class SilverRows:
 def unique_subject(silver: str, rule: OwnRule) -> str:
     """Names the columns of a rule that may not repeat among the subjects of a pass."""
     return f"{silver}#{rule.name}"
-
-
-def _hash_of(names: Iterable[str], salt: str) -> str:
-    """Half of the hash of some columns; NULL where one of them is."""
-    columns = [quote_ident(name) for name in names]
-    missing = any_of(f"{column} IS NULL" for column in columns)
-    return f"if({missing}, NULL, xxhash64({literal(salt)}, {', '.join(columns)}))"
 
 
 def _sum(conditions: Iterable[str]) -> str:

@@ -49,6 +49,8 @@ class Target:
         start: Topic partition → first offset of the batch.
         end: Topic partition → first offset that the table does not hold.
         before: Its snapshot in the published cut before it; None where that has no such table.
+        position: The highest position of the cut; empty where it is not known.
+        published_position: The same of the published cut before it.
         is_whole: Whether all rows of a published cut are judged, and no batch.
         settled: Rows that a source snapshot read before it have what they refer to, if there is
             any; None where no row has that a source snapshot read.
@@ -63,6 +65,8 @@ class Target:
     start: Mapping[TopicPartition, int]
     end: Mapping[TopicPartition, int]
     before: int | None = None
+    position: str = ""
+    published_position: str = ""
     is_whole: bool = False
     settled: datetime | None = None
     facts: ColumnFacts = NO_FACTS
@@ -145,6 +149,8 @@ def targets(
             end=end,
             # Of a table that takes the place of another, every row is new.
             before=None if table.silver in cut.replaced else published.get(table.silver),
+            position=cut.position,
+            published_position=base.position if base else "",
             facts=(facts or {}).get(identity.parts(source.connector), NO_FACTS),
             rules=tuple(r for r in source.table_options(identity).rules if not r.needs_all_rows),
             not_judged=source.table_options(identity).not_judged,

@@ -166,6 +166,9 @@ def session_properties(settings: Settings) -> dict[str, str]:
         "spark.sql.ui.explainMode": "simple",
         # Of an operator's expressions no more than how many they are.
         "spark.sql.debug.maxToStringFields": "0",
+        # A batch of a table has some 150 generated classes (measured); of more than are kept each
+        # would be generated, compiled and warmed up again with the next batch.
+        "spark.sql.codegen.cache.maxEntries": "2000",
         # Spark's own, and what Kafka and catalogs call otherwise.
         "spark.redaction.regex": _HIDDEN,
         **spark_catalog_properties(settings),

@@ -1,13 +1,14 @@
 """What silver and its state table have for the keys of a batch, and where it stands.
 
 In: a table's plan and keys. Out: one row for each key that is known, to be judged by (`collapse`)
-and to be replaced (`small_change`).
+and to be replaced (`small_change`). Where the whole batch is behind all that is applied, no column
+but the key's is read of a table: what is found is older, whatever its position.
 """
 
 from __future__ import annotations
 
 import pyspark.sql.functions as F
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 
 from lakehouse.names import quote_ident
 from lakehouse.plan.tables import TablePlan
@@ -18,6 +19,7 @@ from lakehouse.spark.values import decode_default
 
 _PLACES_TYPE = "array<struct<file:string,pos:bigint>>"
 _PLACE = "struct(_file AS file, _pos AS pos)"
+_NOWHERE = "CAST(NULL AS struct<topic:string,partition:int,offset:bigint>)"
 
 
 def stored_state(
@@ -42,8 +44,10 @@ def stored_state(
         `row_key, stored_position, stored_at, had, standing, places, stored_image`, at most one row
         for each key; `had` says how many live rows it has, `standing` whether silver has any row
         of it, be it one that is marked as deleted, `places` in which data files these stand, or,
-        where none does, the delete marks of the key.
+        where none does, the delete marks of the key. Of a batch that is `behind` what is stored,
+        `stored_position` is that bound, and `stored_at` is NULL.
     """
+    behind = "" if plan.is_bag else plan.behind
     cdc = f"s.{quote_ident(silver.cdc_name(plan.columns))}"
     no_image = F.lit(None).cast(_image_type(plan)).alias("stored_image")
     rows = tables.at_ref(spark, plan.silver, plan.base).alias("s")
@@ -54,9 +58,9 @@ def stored_state(
         named = "k.row_key"
     live = rows.select(
         F.expr(f"{named} AS row_key"),
-        F.col(f"{cdc}.position").alias("stored_position"),
-        F.expr(f"struct({cdc}.topic, {cdc}.partition, {cdc}.offset) AS stored_at"),
-        F.expr(f"bigint({silver.is_live(cdc)}) AS had"),
+        *_coordinates(cdc, behind),
+        # None but a soft table has rows of what is deleted.
+        F.expr(f"bigint({silver.is_live(cdc) if plan.soft else 'true'}) AS had"),
         F.lit(True).alias("standing"),
         F.expr(_places(plan)),
         image if with_image else no_image,
@@ -86,8 +90,7 @@ def stored_state(
         )
         .select(
             "row_key",
-            F.col("m.position").alias("stored_position"),
-            F.expr("struct(m.topic, m.partition, m.offset) AS stored_at"),
+            *_coordinates("m", behind),
             F.lit(0).cast("bigint").alias("had"),
             F.lit(False).alias("standing"),
             "places",
@@ -95,6 +98,15 @@ def stored_state(
         )
     )
     return live.unionByName(marks)
+
+
+def _coordinates(struct: str, behind: str) -> tuple[Column, Column]:
+    """`stored_position` and `stored_at` of what has a struct with its coordinates."""
+    position = f"{struct}.position"
+    place = f"struct({struct}.topic, {struct}.partition, {struct}.offset)"
+    if behind:
+        position, place = literal(behind), _NOWHERE
+    return F.expr(f"{position} AS stored_position"), F.expr(f"{place} AS stored_at")
 
 
 def has_places(plan: TablePlan) -> bool:
@@ -126,7 +138,7 @@ def nothing_stored(spark: SparkSession, plan: TablePlan) -> DataFrame:
     return spark.range(0).select(
         F.lit(None).cast("string").alias("row_key"),
         F.lit(None).cast("string").alias("stored_position"),
-        F.lit(None).cast("struct<topic:string,partition:int,offset:bigint>").alias("stored_at"),
+        F.expr(f"{_NOWHERE} AS stored_at"),
         F.lit(None).cast("bigint").alias("had"),
         F.lit(None).cast("boolean").alias("standing"),
         F.lit(None).cast(_PLACES_TYPE).alias("places"),

@@ -210,6 +210,7 @@ def staged_table(plan: TablePlan, staged: Staged) -> StagedTable:
         history_snapshot=staged.history_snapshot,
         held=staged.held,
         replayed=staged.replayed,
+        soft=plan.soft,
     )
 
 
