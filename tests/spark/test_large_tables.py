@@ -6,13 +6,20 @@ written without a scan.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import duckdb
 from pyspark.sql import SparkSession
 
 from lakehouse.config import Settings
+from lakehouse.names import TableIdentity
+from lakehouse.plan.batch import TableFacts, TableRules, plan_table
+from lakehouse.plan.progress import Progress
+from lakehouse.plan.tables import TablePlan
 from lakehouse.spark.ledger import Ledger
 from lakehouse.spark.metadata import head
 from lakehouse.spark.session import FEW_ROWS
+from lakehouse.spark.stored import stored_state
 from lakehouse.spark.tables import full_name
 from tests.bench.accounts import Batch, checksum, expected
 from tests.bench.product import Product
@@ -35,3 +42,35 @@ def test_batches_into_a_large_table_end_as_duckdb_says(
     assert newest is not None
     # One commit for what goes and what comes.
     assert {"added-dvs", "added-data-files"} <= newest.summary.keys()
+
+    # Events that are not behind all that is applied are judged by what is stored.
+    product.change(batches[0])
+    assert tuple(spark.sql(checksum(table)).collect()[0]) == told
+    again = head(Ledger(settings).catalog, product.silver())
+    assert again is not None
+    assert again.snapshot_id == newest.snapshot_id
+
+
+def test_a_batch_behind_all_that_is_applied_reads_keys_alone(
+    spark: SparkSession, settings: Settings
+) -> None:
+    product = Product(spark, settings, "behind")
+    product.load(10)
+    columns = {"aid": "bigint"}
+    facts = TableFacts(product.silver(), columns, Progress(), {}, ("aid",))
+    accounts = TableIdentity(None, "public", "accounts_0")
+    plan = plan_table(accounts, (), {}, facts, TableRules())
+
+    def read(plan: TablePlan) -> tuple[str, set[str | None]]:
+        """The columns of the look-up's scan, and the positions that it tells."""
+        found = stored_state(spark, plan, None, with_image=False, has_state=False)
+        query = found._jdf.queryExecution().optimizedPlan()  # noqa: SLF001 - no other way
+        scanned = query.collectLeaves().head().output().mkString(",")
+        return scanned, {row["stored_position"] for row in found.collect()}
+
+    scanned, positions = read(plan)
+    assert "_cdc" in scanned
+    assert None not in positions
+    scanned, positions = read(replace(plan, behind="9"))
+    assert "_cdc" not in scanned
+    assert positions == {"9"}
