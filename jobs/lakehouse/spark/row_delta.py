@@ -168,8 +168,11 @@ def _index(spark: SparkSession, positions: Sequence[int]) -> Any:  # noqa: ANN40
     numbers = gateway.new_array(java_class(spark, "long"), len(given))
     buffer.get(numbers)
     boxed = java_class(spark, "java.util.Arrays").stream(numbers).boxed().toList()
-    closeable = iceberg_class(spark, "io.CloseableIterable").withNoopClose(boxed)
-    return iceberg_class(spark, "deletes.Deletes").toPositionIndex(closeable)
+    closeable = iceberg_class(spark, "io.CloseableIterable")
+    # `withNoopClose` is also there for one element, which a list may be taken for: which of the two
+    # is called depends on the order in which a JVM lists them.
+    rows = closeable.combine(boxed, closeable.empty())
+    return iceberg_class(spark, "deletes.Deletes").toPositionIndex(rows)
 
 
 def _function(spark: SparkSession, values: Any) -> Any:  # noqa: ANN401
