@@ -7,11 +7,12 @@ written by `writing` and `state`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
 from lakehouse.plan.tables import MAIN
@@ -20,11 +21,12 @@ from lakehouse.spark.metadata import head, takes_vectors
 from lakehouse.spark.row_delta import RowDelta, commit_delta
 from lakehouse.spark.sql import literal
 from lakehouse.spark.state import MARK, is_mark
+from lakehouse.spark.tally import Size, counted
 from lakehouse.spark.writing import Work, fills, new_row
 
 # What the driver may hold of a batch (`performance.md` §3).
 _MOST_KEYS, _MOST_OCTETS = 50_000, 64_000_000
-_CHANGE, _MARK = "_change", "_mark"
+_HELPERS = "_change", "_mark", "_count"
 
 
 def with_heads(work: Work) -> Work:
@@ -58,8 +60,84 @@ class SmallChange:
         return commit_delta(work.spark, work.catalog, table, work.branch, delta, work.summary)
 
 
-def small_change(work: Work, folded: DataFrame, numbers: Mapping[str, int]) -> SmallChange | None:
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """What a batch does to the rows and marks of one table, as the driver got it.
+
+    Attributes:
+        changes: What becomes of each key: whether and where rows or marks of it go.
+        marks: The mark that it gets, where `changes` says so.
+        rows: The row that it gets, as often as `changes` says.
+        numbers: As `tally.numbers` counts them, without `octets`.
+    """
+
+    changes: Sequence[Mapping[str, Any]]
+    marks: pa.Table
+    rows: pa.Table
+    numbers: Mapping[str, int]
+
+    def change(self, work: Work) -> SmallChange:
+        """What is to be committed.
+
+        Args:
+            work: The table and its branch, with the snapshots that it builds on.
+        """
+        plan, changes = work.plan, self.changes
+        copies = (n for n, each in enumerate(changes) for _ in range(each["copies"]))
+        marks = (n for n, each in enumerate(changes) if each["is_mark"])
+        gone, unmarked = (_places(changes, of_rows=of_rows) for of_rows in (True, False))
+        return SmallChange(
+            work,
+            _delta(work, plan.silver, gone, self.rows, copies),
+            _delta(work, plan.state, unmarked, self.marks, marks),
+        )
+
+
+def may_fetch(work: Work, size: Size | None) -> bool:
+    """Whether what a batch does is known to be little, whatever its keys.
+
+    Args:
+        work: The table and its branch, with the snapshots that it builds on.
+        size: Of the batch's events; None where it is not known.
+    """
+    plan = work.plan
+    # What silver has takes part in the images there, and in a bag all that is equal is told of.
+    takes_stored = plan.placeholders or plan.soft or plan.is_bag
+    return size is not None and not takes_stored and _is_small(work, size)
+
+
+def fetch(work: Work, folded: DataFrame) -> Fetched:
     """Fetch what a batch does to rows and marks.
+
+    Args:
+        work: The table and its branch.
+        folded: From `collapse.winners`; where deleted rows stay, from `soft.keep_deleted`.
+    """
+    plan = work.plan
+    change, mark, count = (silver.free_name(name, plan.columns) for name in _HELPERS)
+    told = {
+        "is_row": "standing",
+        "places": "if(standing OR marked, places, NULL)",
+        "copies": "copies" if plan.is_bag else "int(kept)",
+        "is_mark": is_mark(plan),
+    }
+    found = folded.selectExpr(
+        f"{_struct(told)} AS {change}",
+        f"struct({', '.join(MARK)}) AS {mark}",
+        f"{_struct(counted(plan))} AS {count}",
+        *new_row(plan),
+    ).toArrow()
+    counts = _flat(found[count])
+    return Fetched(
+        found[change].to_pylist(),
+        _flat(found[mark]),
+        found.drop_columns([change, mark, count]),
+        {name: pc.sum(counts[name]).as_py() or 0 for name in counts.column_names},
+    )
+
+
+def small_change(work: Work, folded: DataFrame, numbers: Mapping[str, int]) -> SmallChange | None:
+    """Fetch what is to be committed.
 
     Args:
         work: The table and its branch, with the snapshots that it builds on.
@@ -69,39 +147,23 @@ def small_change(work: Work, folded: DataFrame, numbers: Mapping[str, int]) -> S
     Returns:
         None where it is more than the driver may hold, or the table needs more than that.
     """
-    if not _is_small(work, numbers):
+    if not _is_small(work, Size(numbers["keys"], numbers["octets"])):
         return None
-    plan = work.plan
-    change, mark = (silver.free_name(name, plan.columns) for name in (_CHANGE, _MARK))
-    told = {
-        "is_row": "standing",
-        "places": "if(standing OR marked, places, NULL)",
-        "copies": "copies" if plan.is_bag else "int(kept)",
-        "is_mark": is_mark(plan),
-    }
-    named = ", ".join(f"{literal(name)}, {value}" for name, value in told.items())
-    found = folded.selectExpr(
-        f"named_struct({named}) AS {change}", f"struct({', '.join(MARK)}) AS {mark}", *new_row(plan)
-    ).toArrow()
-    changes = found[change].to_pylist()
-    copies = (n for n, each in enumerate(changes) for _ in range(each["copies"]))
-    marks = (n for n, each in enumerate(changes) if each["is_mark"])
-    rows, gone = found.drop_columns([change, mark]), _places(changes, of_rows=True)
-    return SmallChange(
-        work,
-        _delta(work, plan.silver, gone, rows, copies),
-        _delta(work, plan.state, _places(changes, of_rows=False), _flat(found[mark]), marks),
-    )
+    return fetch(work, folded).change(work)
 
 
-def _is_small(work: Work, numbers: Mapping[str, int]) -> bool:
+def _struct(fields: Mapping[str, str]) -> str:
+    return f"named_struct({', '.join(f'{literal(name)}, {text}' for name, text in fields.items())})"
+
+
+def _is_small(work: Work, size: Size) -> bool:
     plan = work.plan
     return (
         plan.silver in work.heads
         and stored.has_places(plan)
         and not fills(plan)
-        and numbers["keys"] <= _MOST_KEYS
-        and numbers["octets"] <= _MOST_OCTETS
+        and size.rows <= _MOST_KEYS
+        and size.octets <= _MOST_OCTETS
         and all(takes_vectors(work.catalog, table) for table in (plan.silver, plan.state))
     )
 

@@ -9,22 +9,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-import pyspark.sql.functions as F
 from pyspark.sql import DataFrame
 
 from lakehouse.names import quote_ident
 from lakehouse.plan.conservation import summed
-from lakehouse.plan.tables import MAIN, Place, TablePlan, TopicPartition
-from lakehouse.spark import collapse, events, metadata, placeholders, silver, tables, tally
+from lakehouse.plan.tables import MAIN, Place, TopicPartition
+from lakehouse.spark import collapse, events, metadata, silver, tables, tally
+from lakehouse.spark.folding import fold
 from lakehouse.spark.history import prepare as prepare_history
 from lakehouse.spark.history import stage_history
-from lakehouse.spark.holds import Holds, hold_keys
+from lakehouse.spark.holds import Holds
 from lakehouse.spark.looking_up import judged_once
-from lakehouse.spark.once import once
 from lakehouse.spark.properties import remember_soft
 from lakehouse.spark.session import in_tasks, tune
 from lakehouse.spark.small_change import small_change, with_heads
-from lakehouse.spark.soft import keep_deleted
 from lakehouse.spark.state import write_state
 from lakehouse.spark.sweeps import sweep
 from lakehouse.spark.tally import BadEvent
@@ -113,18 +111,11 @@ def stage_table(work: Work, envelopes: DataFrame) -> Staged:
 def _stage(work: Work, judged: DataFrame, truncates: Sequence[Truncate], before: int) -> Staged:
     plan = work.plan
     truncate = truncates[-1].position if truncates else ""
-    holds = _holds(work, judged, truncates)
-    resolved = _resolved(holds.events, plan)
-    resolved = only_touched(work, resolved) if plan.placeholders else resolved
-    folded = once(_folded(resolved, plan, truncates))
-    numbers = tally.numbers(folded, plan)
-    if numbers["shifted"]:
-        resolved = once(collapse.unshifted(resolved, folded))
-        folded = once(_folded(resolved, plan, truncates))
-        numbers = tally.numbers(folded, plan)
+    holds, folded = fold(work, judged, truncates)
+    numbers = folded.numbers
     if plan.history:
         tune(work.spark, before + work.messages)
-    is_history_changed = plan.history and stage_history(work, resolved, truncates)
+    is_history_changed = plan.history and stage_history(work, folded.resolved, truncates)
     is_row_changed = numbers["keys"] or truncate or (plan.schema.add and before)
     if not is_row_changed and not holds.changed:
         if is_history_changed:
@@ -137,47 +128,24 @@ def _stage(work: Work, judged: DataFrame, truncates: Sequence[Truncate], before:
         work = replace(work, summary={**work.summary, ROWS_PROPERTY: rows})
     # Elsewhere older events come behind newer ones.
     is_new = plan.base == MAIN and not (work.replay or work.touched)
-    small = None if truncates or holds.changed else small_change(work, folded, numbers)
+    small = folded.fetched.change(work) if folded.fetched else None
+    if not (small or truncates or holds.changed):
+        small = small_change(work, folded.winners, numbers)
     marked = 0
     if not (small and small.write_rows()):
         # Whole tables are read.
         tune(work.spark, before + work.messages)
-        marked = write_silver(work, folded, numbers, truncates)
+        marked = write_silver(work, folded.winners, numbers, truncates)
     if not (small and small.write_marks()):
-        write_state(work, folded, numbers, truncates, holds)
+        write_state(work, folded.winners, numbers, truncates, holds)
     return replace(
         _result(work, holds, _rows_after(work, numbers, before, truncate), changed=True),
         upserts=numbers["upserts"] + marked,
         deletes=numbers["deletes"],
         recreated=numbers["recreated"] if is_new else 0,
         unknown=numbers["unknown"] if is_new else 0,
-        unresolved=tally.unresolved(folded) if plan.placeholders else {},
+        unresolved=tally.unresolved(folded.winners) if plan.placeholders else {},
     )
-
-
-def _holds(work: Work, judged: DataFrame, truncates: Sequence[Truncate]) -> Holds:
-    """The events with what quarantined ones mean for them; most batches have none."""
-    verdicts = tally.verdicts(judged)
-    if work.plan.is_bag or not (work.plan.held or collapse.QUARANTINED in verdicts):
-        return Holds(judged, verdicts)
-    holds = hold_keys(work.spark, work.plan, judged, truncates)
-    return replace(holds, verdicts=tally.verdicts(holds.events))
-
-
-def _folded(resolved: DataFrame, plan: TablePlan, truncates: Sequence[Truncate]) -> DataFrame:
-    """What the batch makes of each key."""
-    newest = truncates[-1].position if truncates else ""
-    folded = collapse.winners(resolved, newest, plan)
-    return keep_deleted(folded, truncates) if plan.soft else folded
-
-
-def _resolved(judged: DataFrame, plan: TablePlan) -> DataFrame:
-    """With unchanged large values; a row of a bag has its own in the image before."""
-    if plan.history:
-        judged = judged.withColumn("lacked", F.col("unavailable"))
-    if not plan.placeholders or plan.is_bag:
-        return judged
-    return placeholders.resolve(judged, list(plan.columns))
 
 
 def _rows(work: Work, envelopes: DataFrame) -> DataFrame:

@@ -33,19 +33,35 @@ class BadEvent:
     columns: str
 
 
-def verdicts(judged: DataFrame) -> dict[str, dict[TopicPartition, int]]:
-    """Verdict → topic partition → how many events have it."""
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How many rows events are, an update may be two, and about how much room they take."""
+
+    rows: int
+    octets: int
+
+
+def verdicts(
+    judged: DataFrame, plan: TablePlan
+) -> tuple[dict[str, dict[TopicPartition, int]], Size]:
+    """Verdict → topic partition → how many events have it; and their size."""
     found: dict[str, dict[TopicPartition, int]] = {}
-    events = judged.where("counted")
-    for row in events.groupBy("topic", "partition", "verdict").count().collect():
-        place = (row["topic"], row["partition"])
-        found.setdefault(row["verdict"], {})[place] = row["count"]
-    return found
+    groups = judged.groupBy("topic", "partition", "verdict").agg(
+        F.expr("count_if(counted) AS events"),
+        F.count("*").alias("rows"),
+        F.expr(f"sum({_octets(plan)}) AS octets"),
+    )
+    rows = groups.collect()
+    for row in rows:
+        if row["events"]:
+            place = (row["topic"], row["partition"])
+            found.setdefault(row["verdict"], {})[place] = row["events"]
+    return found, Size(sum(row["rows"] for row in rows), sum(row["octets"] or 0 for row in rows))
 
 
-def numbers(folded: DataFrame, plan: TablePlan) -> dict[str, int]:
-    """What the winners of a batch amount to, by kind."""
-    counted = {
+def counted(plan: TablePlan) -> dict[str, str]:
+    """Kind → SQL of what a winner of a batch counts in it."""
+    return {
         "keys": "1",
         "upserts": "if(kept, greatest(copies, 1), 0)",
         "inserts": "greatest(copies - had, 0)",
@@ -56,15 +72,19 @@ def numbers(folded: DataFrame, plan: TablePlan) -> dict[str, int]:
         "shifted": "int(shifted_at IS NOT NULL)",
         "recreated": "int(recreated)",
         "unknown": "int(unknown)",
-        "octets": _octets(plan),
     }
-    row = folded.selectExpr(*(f"sum({number}) AS {name}" for name, number in counted.items()))
+
+
+def numbers(folded: DataFrame, plan: TablePlan) -> dict[str, int]:
+    """What the winners of a batch amount to, by kind, and about how many `octets` they take."""
+    kinds = {**counted(plan), "octets": _octets(plan)}
+    row = folded.selectExpr(*(f"sum({number}) AS {name}" for name, number in kinds.items()))
     found = row.collect()[0]
-    return {name: int(found[name] or 0) for name in counted}
+    return {name: int(found[name] or 0) for name in kinds}
 
 
 def _octets(plan: TablePlan) -> str:
-    """About how much room a winner takes."""
+    """About how much room an event or a winner takes."""
     sizes = {
         "string": "octet_length(image.{name})",
         "binary": "octet_length(image.{name})",
