@@ -18,8 +18,8 @@ from lakehouse.config.home import make_private
 # A run is short: a second compiler's work pays back on two cores after some five minutes.
 _ONE_COMPILER = "-XX:TieredStopAtLevel=1"
 # Ten times what Java takes, for what is called much: to plan a query is a great deal of code, each
-# part of which would be compiled a second time for a few calls. It saves a sixth of the CPU of both
-# a small batch and one of 200,000 changes (measured).
+# part of which would be compiled a second time for a few calls. It saves a sixth of the CPU of a
+# session's first batches, small ones and such of 200,000 changes, and less later (measured).
 _SECOND_COMPILER = (
     "-XX:Tier4InvocationThreshold=50000 -XX:Tier4MinInvocationThreshold=6000 "
     "-XX:Tier4CompileThreshold=150000 -XX:Tier4BackEdgeThreshold=200000"

@@ -137,7 +137,7 @@ class TablePlan:
         base: The ref of its tables that the batch builds on.
         added_to: The cut and the snapshot that columns are added to; empty where there is none.
         behind: Position that no row and no mark of silver is above, and that all events of the
-            batch are; empty where that is not known.
+            batch are; empty where that is not known, and in a bag.
     """
 
     identity: TableIdentity

@@ -40,12 +40,10 @@ def bronze_counted(source: str, landed: LandedRanges, width: int) -> tuple[str, 
         return ()
     own = landed_by(landed)
     tests = {name: f"int(coalesce({test}, false))" for name, test in TESTS.items()}
-    mine = f"if({own}, offset, NULL)"
     counted = Counted(
         subject=_SUBJECT,
         counts={"messages": f"int({own})", **tests},
-        first=mine,
-        last=mine,
+        offset=f"if({own}, offset, NULL)",
         newest=f"if({own}, unix_micros(timestamp), NULL)",
         width=width,
     )

@@ -11,6 +11,7 @@ import struct
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+PERHAPS_BACK = "perhaps_back"
 COUNTS = (
     "changed_rows",
     "null_keys",
@@ -24,14 +25,14 @@ COUNTS = (
     "missing_timestamps",
     "future_timestamps",
     "ancient_timestamps",
+    # Of rows whose key may have been at a newer version before.
+    PERHAPS_BACK,
 )
 KEYED = ("n", "rows", "references", "referenced")
 ROW_COUNT = "row_count"
 # Of rows that were grouped by key.
 OF_KEYS = (ROW_COUNT, "repeated", "dangling")
-# Of rows whose key may have been at a newer version before.
-PERHAPS_BACK = "perhaps_back"
-NO_NUMBER = "CAST(NULL AS bigint)"
+_NO_NUMBER = "CAST(NULL AS bigint)"
 
 
 def own_counts(width: int) -> tuple[str, ...]:
@@ -41,7 +42,7 @@ def own_counts(width: int) -> tuple[str, ...]:
 
 def sums(width: int) -> tuple[str, ...]:
     """All that is summed by subject."""
-    return (*COUNTS, *own_counts(width), *OF_KEYS, PERHAPS_BACK)
+    return (*COUNTS, *own_counts(width), *OF_KEYS)
 
 
 def key_hashes(subject: str, values: Iterable[str], missing: str = "false") -> tuple[str, str]:
@@ -64,8 +65,7 @@ class Counted:
 
     Attributes:
         counts: By name in `sums`; the others are 0.
-        first: Kafka offset, for messages alone; the least of it is taken.
-        last: The same, of which the greatest is taken.
+        offset: Kafka offset, for messages alone.
         newest: When it was changed, or sent: microseconds since the epoch.
         own: How many rules of a person the row breaks, for each of a table's rules.
         width: How many such rules the table with the most has: all statements have one shape.
@@ -73,9 +73,8 @@ class Counted:
 
     subject: str
     counts: Mapping[str, str] = field(default_factory=dict)
-    first: str = NO_NUMBER
-    last: str = NO_NUMBER
-    newest: str = NO_NUMBER
+    offset: str = _NO_NUMBER
+    newest: str = _NO_NUMBER
     own: tuple[str, ...] = ()
     width: int = 0
 
@@ -85,8 +84,8 @@ class Counted:
         named = {**dict.fromkeys(sums(self.width), "0"), **self.counts, **own}
         counts = ", ".join(f"bigint({text}) {name}" for name, text in named.items())
         return (
-            f"SELECT {self.subject} subject, {counts}, {self.first} first_offset, "
-            f"{self.last} last_offset, {self.newest} newest FROM {relation} {rest}"
+            f"SELECT {self.subject} subject, {counts}, {self.offset} offset, "
+            f"{self.newest} newest FROM {relation} {rest}"
         )
 
 

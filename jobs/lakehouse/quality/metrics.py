@@ -69,8 +69,10 @@ def measure(
     tables = [silver_rows(session, target, scope, width) for target in targets]
     referring = reference_rows(session, tables)
     counted = [*(table.judged for table in tables), *bronze_counted(source, landed, width)]
-    counted += [table.row_count for table in tables if _is_large(table, whole_up_to)]
-    keyed = [*_keyed(tables, referring, whole_up_to), *bronze_keys(source, landed)]
+    large = [table for table in tables if _is_large(table, whole_up_to)]
+    counted += [table.row_count for table in large]
+    far = [each for each in referring if _is_far(each, whole_up_to)]
+    keyed = [*_keyed(tables, large, referring, far), *bronze_keys(source, landed)]
     parts = [*counted, *_of_keys(keyed, width)]
     totals = session.sql(_totals(parts, width)).collect() if parts else ()
     rows = {row["subject"]: row for row in totals}
@@ -90,19 +92,20 @@ def measure(
 
 
 def _keyed(
-    tables: Sequence[SilverRows], referring: Sequence[ReferenceRows], whole_up_to: int
+    tables: Sequence[SilverRows],
+    large: Sequence[SilverRows],
+    referring: Sequence[ReferenceRows],
+    far: Sequence[ReferenceRows],
 ) -> list[str]:
-    """Rows by their keys: all of small and new tables, of large ones those with the batch's."""
-    joined = [table for table in tables if _is_large(table, whole_up_to)]
-    statements = [table.counted_keys for table in tables if table not in joined]
+    """Rows by their keys: of large tables, and where others refer far, those of the batch alone."""
+    statements = [table.counted_keys for table in tables if table not in large]
     statements += [text for table in tables if table.full for text in table.unique]
     statements += [each.referring for each in referring]
-    far = [each for each in referring if _is_far(each, whole_up_to)]
     statements += [each.referenced for each in referring if each not in far]
-    if joined or far:
-        are_few = _changed([*joined, *(each.rows for each in far)]) <= BROADCAST_KEYS
-        of_batch = [*(table.batch_keys for table in joined), *(each.keys for each in far)]
-        there = [*(table.keys for table in joined), *(each.referenced for each in far)]
+    if large or far:
+        are_few = _changed([*large, *(each.rows for each in far)]) <= BROADCAST_KEYS
+        of_batch = [*(table.batch_keys for table in large), *(each.keys for each in far)]
+        there = [*(table.keys for table in large), *(each.referenced for each in far)]
         statements.append(
             f"SELECT {'/*+ BROADCAST(k) */' if are_few else ''} r.* FROM ({_union(there)}) r "
             f"JOIN (SELECT DISTINCT * FROM ({_union(of_batch)})) k "
@@ -189,8 +192,8 @@ def _totals(statements: Sequence[str], width: int) -> str:
     """One row per subject."""
     summed = ", ".join(f"sum({name}) {name}" for name in sums(width))
     return (
-        f"SELECT subject, {summed}, min(first_offset) first_offset, "
-        "max(last_offset) last_offset, max(newest) newest "
+        f"SELECT subject, {summed}, min(offset) first_offset, "
+        "max(offset) last_offset, max(newest) newest "
         f"FROM ({_union(statements)}) GROUP BY subject"
     )
 

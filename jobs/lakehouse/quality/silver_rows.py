@@ -49,7 +49,11 @@ class SilverRows:
         newest = f"if({self.is_changed}, unix_micros({self._cdc('source_ts')}), NULL)"
         counted = Counted(
             self._subject,
-            {**self.tests, "changed_rows": f"int({self.is_changed})"},
+            {
+                **self.tests,
+                "changed_rows": f"int({self.is_changed})",
+                PERHAPS_BACK: f"int({self._is_perhaps_back})",
+            },
             newest=newest,
             own=tuple(self.rule_tests.values()),
             width=self.width,
@@ -141,7 +145,6 @@ class SilverRows:
             "placeholder_values": _sum(placeholder_tests(self.types)),
             "missing_positions": f"int({self._cdc('position')} IS NULL)",
             "rows_outside_cut": f"int(NOT ({self._is_inside(self.target.end)}))",
-            PERHAPS_BACK: f"int({self._is_perhaps_back})",
             "nulls_in_required": _sum(f"{quote_ident(name)} IS NULL" for name in required),
             "values_out_of_range": _sum(self._range_tests()),
         }
@@ -153,8 +156,10 @@ class SilverRows:
         No row of it is above its highest position: that was judged with `rows_outside_cut`.
         """
         highest = self.target.published_position
-        if self.target.is_new or not highest:
-            return str(not self.target.is_new)
+        if self.target.is_new:
+            return "false"
+        if not highest:
+            return "true"
         return f"NOT coalesce({self._cdc('position')} > {literal(highest)}, false)"
 
     @property

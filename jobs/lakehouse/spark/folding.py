@@ -16,7 +16,7 @@ from lakehouse.plan.tables import TablePlan
 from lakehouse.spark import collapse, placeholders, tally
 from lakehouse.spark.holds import Holds, hold_keys
 from lakehouse.spark.once import once
-from lakehouse.spark.small_change import Fetched, fetch, may_fetch
+from lakehouse.spark.small_change import Fetched, fetch, fits, is_worth_sizing
 from lakehouse.spark.soft import keep_deleted
 from lakehouse.spark.tally import Size
 from lakehouse.spark.touched import only_touched
@@ -32,7 +32,7 @@ class Folded:
         resolved: Its events, with unchanged large values.
         winners: The last of each key; where deleted rows stay, with these.
         numbers: What they amount to.
-        fetched: The same, where the driver has them already.
+        fetched: What it does, where the driver may hold it.
     """
 
     resolved: DataFrame
@@ -60,19 +60,21 @@ def _holds(
 
     Most batches have no quarantined ones; where some change what others mean, no size is known.
     """
-    verdicts, size = tally.verdicts(judged, work.plan)
+    sized = work.plan if is_worth_sizing(work) else None
+    verdicts, size = tally.verdicts(judged, sized)
     if work.plan.is_bag or not (work.plan.held or collapse.QUARANTINED in verdicts):
         return Holds(judged, verdicts), size
     holds = hold_keys(work.spark, work.plan, judged, truncates)
-    return replace(holds, verdicts=tally.verdicts(holds.events, work.plan)[0]), None
+    verdicts, size = tally.verdicts(holds.events)
+    return replace(holds, verdicts=verdicts), size
 
 
 def _folded(work: Work, holds: Holds, size: Size | None, truncates: Sequence[Truncate]) -> Folded:
-    plan = work.plan
+    plan, is_plain = work.plan, not (truncates or holds.changed)
     resolved = _resolved(holds.events, plan)
     resolved = only_touched(work, resolved) if plan.placeholders else resolved
     winners = _winners(resolved, plan, truncates)
-    if not (truncates or holds.changed) and may_fetch(work, size):
+    if is_plain and size is not None and fits(work, size):
         fetched = fetch(work, winners)
         if not fetched.numbers["shifted"]:
             return Folded(resolved, winners, fetched.numbers, fetched)
@@ -82,7 +84,9 @@ def _folded(work: Work, holds: Holds, size: Size | None, truncates: Sequence[Tru
         resolved = once(collapse.unshifted(resolved, winners))
         winners = once(_winners(resolved, plan, truncates))
         numbers = tally.numbers(winners, plan)
-    return Folded(resolved, winners, numbers, None)
+    keys = Size(numbers["keys"], numbers["octets"])
+    is_fetched = is_plain and keys.rows and fits(work, keys)
+    return Folded(resolved, winners, numbers, fetch(work, winners) if is_fetched else None)
 
 
 def _winners(resolved: DataFrame, plan: TablePlan, truncates: Sequence[Truncate]) -> DataFrame:

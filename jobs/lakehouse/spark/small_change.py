@@ -93,17 +93,34 @@ class Fetched:
         )
 
 
-def may_fetch(work: Work, size: Size | None) -> bool:
-    """Whether what a batch does is known to be little, whatever its keys.
+def is_worth_sizing(work: Work) -> bool:
+    """Whether the events of a batch may show that what it does is little, whatever their keys.
 
     Args:
         work: The table and its branch, with the snapshots that it builds on.
-        size: Of the batch's events; None where it is not known.
     """
     plan = work.plan
     # What silver has takes part in the images there, and in a bag all that is equal is told of.
     takes_stored = plan.placeholders or plan.soft or plan.is_bag
-    return size is not None and not takes_stored and _is_small(work, size)
+    return work.messages <= _MOST_KEYS and not takes_stored
+
+
+def fits(work: Work, size: Size) -> bool:
+    """Whether the driver may hold what a batch does, and the table needs nothing else.
+
+    Args:
+        work: The table and its branch, with the snapshots that it builds on.
+        size: Of the batch's events, or of its winners.
+    """
+    plan = work.plan
+    return (
+        plan.silver in work.heads
+        and stored.has_places(plan)
+        and not fills(plan)
+        and size.rows <= _MOST_KEYS
+        and size.octets <= _MOST_OCTETS
+        and all(takes_vectors(work.catalog, table) for table in (plan.silver, plan.state))
+    )
 
 
 def fetch(work: Work, folded: DataFrame) -> Fetched:
@@ -136,36 +153,8 @@ def fetch(work: Work, folded: DataFrame) -> Fetched:
     )
 
 
-def small_change(work: Work, folded: DataFrame, numbers: Mapping[str, int]) -> SmallChange | None:
-    """Fetch what is to be committed.
-
-    Args:
-        work: The table and its branch, with the snapshots that it builds on.
-        folded: From `collapse.winners`; where deleted rows stay, from `soft.keep_deleted`.
-        numbers: From `tally.numbers`.
-
-    Returns:
-        None where it is more than the driver may hold, or the table needs more than that.
-    """
-    if not _is_small(work, Size(numbers["keys"], numbers["octets"])):
-        return None
-    return fetch(work, folded).change(work)
-
-
 def _struct(fields: Mapping[str, str]) -> str:
     return f"named_struct({', '.join(f'{literal(name)}, {text}' for name, text in fields.items())})"
-
-
-def _is_small(work: Work, size: Size) -> bool:
-    plan = work.plan
-    return (
-        plan.silver in work.heads
-        and stored.has_places(plan)
-        and not fills(plan)
-        and size.rows <= _MOST_KEYS
-        and size.octets <= _MOST_OCTETS
-        and all(takes_vectors(work.catalog, table) for table in (plan.silver, plan.state))
-    )
 
 
 def _delta(

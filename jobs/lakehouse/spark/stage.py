@@ -22,7 +22,7 @@ from lakehouse.spark.holds import Holds
 from lakehouse.spark.looking_up import judged_once
 from lakehouse.spark.properties import remember_soft
 from lakehouse.spark.session import in_tasks, tune
-from lakehouse.spark.small_change import small_change, with_heads
+from lakehouse.spark.small_change import with_heads
 from lakehouse.spark.state import write_state
 from lakehouse.spark.sweeps import sweep
 from lakehouse.spark.tally import BadEvent
@@ -129,8 +129,6 @@ def _stage(work: Work, judged: DataFrame, truncates: Sequence[Truncate], before:
     # Elsewhere older events come behind newer ones.
     is_new = plan.base == MAIN and not (work.replay or work.touched)
     small = folded.fetched.change(work) if folded.fetched else None
-    if not (small or truncates or holds.changed):
-        small = small_change(work, folded.winners, numbers)
     marked = 0
     if not (small and small.write_rows()):
         # Whole tables are read.

@@ -47,7 +47,6 @@ def stored_state(
         where none does, the delete marks of the key. Of a batch that is `behind` what is stored,
         `stored_position` is that bound, and `stored_at` is NULL.
     """
-    behind = "" if plan.is_bag else plan.behind
     cdc = f"s.{quote_ident(silver.cdc_name(plan.columns))}"
     no_image = F.lit(None).cast(_image_type(plan)).alias("stored_image")
     rows = tables.at_ref(spark, plan.silver, plan.base).alias("s")
@@ -58,7 +57,7 @@ def stored_state(
         named = "k.row_key"
     live = rows.select(
         F.expr(f"{named} AS row_key"),
-        *_coordinates(cdc, behind),
+        *_coordinates(cdc, plan.behind),
         # None but a soft table has rows of what is deleted.
         F.expr(f"bigint({silver.is_live(cdc) if plan.soft else 'true'}) AS had"),
         F.lit(True).alias("standing"),
@@ -90,7 +89,7 @@ def stored_state(
         )
         .select(
             "row_key",
-            *_coordinates("m", behind),
+            *_coordinates("m", plan.behind),
             F.lit(0).cast("bigint").alias("had"),
             F.lit(False).alias("standing"),
             "places",

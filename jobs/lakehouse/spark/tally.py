@@ -42,21 +42,28 @@ class Size:
 
 
 def verdicts(
-    judged: DataFrame, plan: TablePlan
-) -> tuple[dict[str, dict[TopicPartition, int]], Size]:
-    """Verdict → topic partition → how many events have it; and their size."""
+    judged: DataFrame, sized: TablePlan | None = None
+) -> tuple[dict[str, dict[TopicPartition, int]], Size | None]:
+    """Verdict → topic partition → how many events have it; and their size.
+
+    Args:
+        judged: From `collapse.judge_events`.
+        sized: The table; None where nobody needs the size, for which each image is looked at.
+    """
     found: dict[str, dict[TopicPartition, int]] = {}
     groups = judged.groupBy("topic", "partition", "verdict").agg(
         F.expr("count_if(counted) AS events"),
         F.count("*").alias("rows"),
-        F.expr(f"sum({_octets(plan)}) AS octets"),
+        F.expr(f"sum({_octets(sized) if sized else '0'}) AS octets"),
     )
     rows = groups.collect()
     for row in rows:
         if row["events"]:
             place = (row["topic"], row["partition"])
             found.setdefault(row["verdict"], {})[place] = row["events"]
-    return found, Size(sum(row["rows"] for row in rows), sum(row["octets"] or 0 for row in rows))
+    if sized is None:
+        return found, None
+    return found, Size(sum(row["rows"] for row in rows), sum(row["octets"] for row in rows))
 
 
 def counted(plan: TablePlan) -> dict[str, str]:

@@ -154,14 +154,14 @@ def _plan(
     plan = with_options(plan, mine, schemas.values(), source.table_options(identity), options)
     notes = column_notes(renamed, facts.renames, dropped, ground)
     plan = replace(plan, notes=(*plan.notes, *notes), held=ground.held, base=ground.base)
-    plan = replace(plan, behind=_behind(work, mine), added_to=at)
+    plan = replace(plan, behind=_behind(work, plan, mine), added_to=at)
     return replace(plan, sweep=_sweep(work, plan) if plan.read_again else plan.sweep)
 
 
-def _behind(work: Applying, mine: Sequence[Group]) -> str:
-    """The highest position of the newest cut, where all events of a table are above it."""
+def _behind(work: Applying, plan: TablePlan, mine: Sequence[Group]) -> str:
+    """The highest position of the newest cut, where all events of a table with a key are above."""
     applied = work.since.position
-    if not applied or work.rebuilt or work.context.replay:
+    if not applied or plan.is_bag or work.rebuilt or work.context.replay:
         return ""
     are_above = all((group.first_position or "") > applied for group in mine)
     are_placed = not any(group.suspects or group.unplaced for group in mine)
