@@ -14,7 +14,7 @@ from lakehouse.plan.offsets import LandedOffsets, TopicProgress
 from lakehouse.plan.progress import Progress
 from lakehouse.plan.records import CutRow, RunRow
 from lakehouse.spark import branches, tables
-from lakehouse.spark.bronze import PARTITIONING, PROPERTIES, SCHEMA
+from lakehouse.spark.bronze_schema import PARTITIONING, PROPERTIES, SCHEMA
 from lakehouse.spark.silver import PROPERTIES as SILVER_PROPERTIES
 
 COLUMNS = (

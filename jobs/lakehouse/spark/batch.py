@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 
-import pyspark.sql.functions as F
 from pyspark.sql import DataFrame, SparkSession
 
 from lakehouse.config import SourceConfig
@@ -20,18 +19,16 @@ from lakehouse.plan.batch import table_groups
 from lakehouse.plan.epochs import Epoch
 from lakehouse.plan.groups import Group
 from lakehouse.plan.offsets import LandedOffsets
-from lakehouse.plan.progress import Progress, limited, messages_between
+from lakehouse.plan.progress import limited, messages_between
 from lakehouse.plan.tables import TopicPartition
+from lakehouse.spark.completing import complete
 from lakehouse.spark.incarnations import with_incarnations
 from lakehouse.spark.key_changes import together
-from lakehouse.spark.once import once
 from lakehouse.spark.parsed import Parsed, read_slice_parsed
 from lakehouse.spark.profile import Schemas, load_schemas, profile
-from lakehouse.spark.redelivery import mark, place, suspect
 from lakehouse.spark.schema_samples import SchemaSamples
-from lakehouse.spark.since import Since, earlier, earlier_of_same_keys, told_earlier
+from lakehouse.spark.since import Since, told_earlier
 from lakehouse.spark.sql import all_of, in_partition
-from lakehouse.spark.tombstones import EMPTY_MESSAGE, without_tombstones
 from lakehouse.spark.transactions import (
     Surroundings,
     TransactionCut,
@@ -90,7 +87,7 @@ def open_batch(
     followed, landed = parsed.followed, parsed.landed
     since = followed.since
     read = (followed.envelopes, parsed.groups)
-    placed, groups = _complete(spark, source, connector, read, since)
+    placed, groups = complete(spark, source, connector, read, since)
     clock = _stream_time(groups, until)
     before_it = partial(told_earlier, spark, source, since)
     around = Surroundings(clock, since.position, landed, before_it, since.left_behind)
@@ -142,7 +139,7 @@ def open_until(
     messages, envelopes = read_slice_parsed(spark, source, since, end)
     named = with_incarnations(envelopes, connector, since.incarnations)
     read = (named, profile(named, since.position))
-    placed, groups = _complete(spark, source, connector, read, since)
+    placed, groups = complete(spark, source, connector, read, since)
     size = messages_between(since.progress, end)
     return whole_batch(source, since, end, (messages, placed, groups), size)
 
@@ -177,51 +174,6 @@ def whole_batch(
         size=size,
         epochs=since.epochs,
     )
-
-
-def _complete(
-    spark: SparkSession,
-    source: SourceConfig,
-    connector: Connector,
-    read: tuple[DataFrame, tuple[Group, ...]],
-    since: Since,
-) -> tuple[DataFrame, tuple[Group, ...]]:
-    """Envelopes with what only their neighbours tell, and their profile."""
-    parsed, groups = read
-    empty = {(group.topic, group.partition) for group in groups if group.reason == EMPTY_MESSAGE}
-    if empty:
-        before_it = partial(earlier, spark, source, since)
-        parsed = once(without_tombstones(parsed, sorted(empty), before_it))
-        groups = profile(parsed, since.position)
-    return _place(spark, source, connector, parsed, groups, since), groups
-
-
-def _place(
-    spark: SparkSession,
-    source: SourceConfig,
-    connector: Connector,
-    parsed: DataFrame,
-    groups: tuple[Group, ...],
-    since: Since,
-) -> DataFrame:
-    progress = since.progress
-    places = {(group.topic, group.partition) for group in groups if group.suspects}
-    places |= _have_reads_behind_changes(groups, progress)
-    if not places:
-        return parsed.withColumn("redelivered", F.lit(False))
-    if connector.commit_may_be_null:
-        # Its window would run again for every table.
-        parsed = once(place(parsed, progress, connector))
-    suspects = parsed.where(suspect(since.position))
-    history = earlier_of_same_keys(spark, source, since, suspects, places)
-    return once(mark(parsed, history, connector, since.position))
-
-
-def _have_reads_behind_changes(groups: Iterable[Group], progress: Progress) -> set[TopicPartition]:
-    """Where something may be streamed before a read event; it has the lowest place else."""
-    reads = {(group.topic, group.partition) for group in groups if group.unplaced}
-    changed = {(group.topic, group.partition) for group in groups if group.rows > group.unplaced}
-    return reads & (changed | progress.highs.keys())
 
 
 def _cut(

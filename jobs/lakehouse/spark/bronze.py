@@ -18,12 +18,12 @@ from itertools import islice
 from pyiceberg.table.snapshots import Snapshot, ancestors_of
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql import types as T
 
 from lakehouse.names import bronze_table
 from lakehouse.plan.offsets import LandedOffsets, TopicProgress
 from lakehouse.plan.records import RunRow
 from lakehouse.plan.tables import MAIN
+from lakehouse.spark.bronze_schema import PARTITIONING, PROPERTIES, SCHEMA
 from lakehouse.spark.ledger import Ledger
 from lakehouse.spark.metadata import is_in_main, load_metadata, refs
 from lakehouse.spark.tables import create_table, full_name
@@ -31,50 +31,6 @@ from lakehouse.spark.tables import create_table, full_name
 OFFSETS_PROPERTY = "lakehouse.offsets"
 BATCH_ID_PROPERTY = "lakehouse.batch_id"
 RUN_ID_PROPERTY = "lakehouse.run_id"
-
-HEADERS = T.ArrayType(
-    T.StructType([T.StructField("key", T.StringType()), T.StructField("value", T.BinaryType())])
-)
-SCHEMA = T.StructType(
-    [
-        T.StructField("topic", T.StringType()),
-        T.StructField("partition", T.IntegerType()),
-        T.StructField("offset", T.LongType()),
-        T.StructField("timestamp", T.TimestampType()),
-        T.StructField("timestamp_type", T.IntegerType()),
-        T.StructField("key", T.BinaryType()),
-        T.StructField("value", T.BinaryType()),
-        T.StructField("headers", HEADERS),
-        T.StructField("topic_id", T.StringType()),
-        T.StructField("landed_at", T.TimestampType()),
-        T.StructField("run_id", T.StringType()),
-    ]
-)
-PARTITIONING = ("days(landed_at)",)
-PROPERTIES = {
-    "format-version": "2",
-    # A landing has one day: with these, each Spark task writes the rows that it read, in order,
-    # into one file, and nothing is shuffled. Reads prune by the files' bounds.
-    "write.distribution-mode": "none",
-    "write.spark.fanout.enabled": "true",
-    "write.target-file-size-bytes": str(4 * 1024**3),
-    "write.parquet.compression-codec": "zstd",
-    # Text is never cut off in the bounds that prune by topic.
-    "write.metadata.metrics.default": "none",
-    "write.metadata.metrics.column.topic": "full",
-    "write.metadata.metrics.column.topic_id": "full",
-    "write.metadata.metrics.column.partition": "full",
-    "write.metadata.metrics.column.offset": "full",
-    "write.metadata.metrics.column.timestamp": "full",
-    "write.metadata.metrics.column.landed_at": "full",
-    "write.metadata.metrics.column.run_id": "full",
-    # Landings and compactions of one table may come at once.
-    "commit.retry.num-retries": "20",
-    "write.metadata.delete-after-commit.enabled": "true",
-    "write.metadata.previous-versions-max": "100",
-}
-
-
 _COUNTED = ("topic", "partition", "messages", "first", "last")
 
 

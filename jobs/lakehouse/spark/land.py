@@ -28,10 +28,10 @@ from lakehouse.spark.bronze import (
     BATCH_ID_PROPERTY,
     OFFSETS_PROPERTY,
     RUN_ID_PROPERTY,
-    SCHEMA,
     Bronze,
     PartitionCount,
 )
+from lakehouse.spark.bronze_schema import SCHEMA
 from lakehouse.spark.commits import FAILURES
 from lakehouse.spark.lost_offsets import lost_property
 from lakehouse.spark.session import tune

@@ -36,6 +36,11 @@ def in_partition(place: tuple[str, int], struct: str = "") -> str:
     return f"{prefix}topic = {literal(topic)} AND {prefix}partition = {number}"
 
 
+def let(name: str, value: str, body: str) -> str:
+    """`body` with a value that is computed once, however often the body names it."""
+    return f"transform(array({value}), {name} -> {body})[0]"
+
+
 def any_of(conditions: Iterable[str]) -> str:
     """Whether one of the conditions holds; of none, none does."""
     return " OR ".join(f"({condition})" for condition in conditions) or "false"

@@ -21,10 +21,11 @@ from lakehouse.spark.batch import open_batch
 from lakehouse.spark.bronze import Bronze
 from lakehouse.spark.since import since_cut
 from lakehouse.spark.stage import Staged
-from lakehouse.steps.applying import Applying, held_keys, staged_cut
+from lakehouse.steps.applying import Applying
 from lakehouse.steps.backfill import backfill
 from lakehouse.steps.context import Json, StepContext, StepOutcome
 from lakehouse.steps.erasing import erase
+from lakehouse.steps.handing_over import held_keys, staged_cut
 from lakehouse.steps.outcomes import outcomes
 from lakehouse.steps.planning import table_plans
 from lakehouse.steps.quarantine import quarantine

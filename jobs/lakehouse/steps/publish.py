@@ -10,23 +10,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import asdict, replace
-from datetime import UTC, datetime
+from dataclasses import replace
 
 from lakehouse.errors import MainMoved, StepFailed, Superseded
-from lakehouse.names import TableIdentity, topic_of
-from lakehouse.plan.handover import (
-    Excluded,
-    StagedCut,
-    StagedTable,
-    excluded_of,
-    held_after,
-    identities_of,
-)
-from lakehouse.plan.progress import Progress, replaced
+from lakehouse.plan.handover import Excluded, StagedCut, StagedTable
+from lakehouse.plan.publishing import pending_cut, published_snapshots, refusal
 from lakehouse.plan.records import CUTS, CutRow
-from lakehouse.plan.stale import stale_after
-from lakehouse.plan.tables import ENDINGS
 from lakehouse.spark import metadata
 from lakehouse.spark.leases import Leases
 from lakehouse.steps.context import StepContext, StepOutcome
@@ -65,8 +54,14 @@ def run(context: StepContext) -> StepOutcome:
             )
         allowed, refused = _gate(staged, verdicts)
         _refuse_moved_main(context, allowed, staged.replaced)
-        left = {t.silver: _refusal(context, staged, t, newest, reasons) for t in refused}
-        cut = _cut_row(context, replace(staged, tables=allowed), left, newest)
+        left = {
+            t.silver: refusal(
+                context.source, staged, t, newest, reasons.get(t.silver, "it was not judged")
+            )
+            for t in refused
+        }
+        by = (context.source.name, context.run_id)
+        cut = pending_cut(by, replace(staged, tables=allowed), left, newest)
         check()
         context.ledger.append(CUTS, [cut])
         finish(context, cut, check)
@@ -163,86 +158,6 @@ def _gate(
     return allowed, refused
 
 
-def _cut_row(
-    context: StepContext,
-    staged: StagedCut,
-    left: Mapping[str, Excluded],
-    base: CutRow | None,
-) -> CutRow:
-    moved = _moved(staged)
-    known = {moved.get(name, name): s for name, s in base.tables.items()} if base else {}
-    for table in staged.tables:
-        known |= {moved.get(name, name): s for name, s in table.snapshots.items()}
-    there = {*identities_of(base), *(table.silver for table in staged.tables)}
-    names = {moved.get(name, name) for name in there}
-    identities = {name: staged.identities[name] for name in sorted(names)}
-    held = held_after(base, staged.tables, moved)
-    behind = {**staged.excluded, **left}
-    excluded = {moved.get(name, name): asdict(entry) for name, entry in behind.items()}
-    return CutRow(
-        source=context.source.name,
-        cut_id=staged.cut_id,
-        state="pending",
-        run_id=context.run_id,
-        recorded_at=datetime.now(UTC),
-        token=staged.token,
-        offsets=staged.offsets,
-        position=staged.position,
-        transactions=staged.transactions,
-        tables=known,
-        excluded=json.dumps(excluded, sort_keys=True),
-        held_keys=sum(held.values()),
-        identities=json.dumps(identities, sort_keys=True),
-        renames=json.dumps(
-            {moved.get(n, n): asdict(r) for n, r in staged.renames.items() if n not in left},
-            sort_keys=True,
-        ),
-        moves=json.dumps(staged.moves),
-        held=json.dumps(held),
-        epochs=staged.epochs,
-        replaced=_replaced(staged),
-        stale=stale_after(base, staged.stale, staged.stale.keys() - behind.keys(), moved),
-    )
-
-
-def _replaced(staged: StagedCut) -> str:
-    """What the rebuilt tables replace, of those that are published."""
-    allowed = {name for table in staged.tables for name in table.snapshots}
-    found = {name: old for name, old in sorted(staged.replaced.items()) if name in allowed}
-    return json.dumps(found) if found else ""
-
-
-def _moved(staged: StagedCut) -> dict[str, str]:
-    """Old name → new name of every table that gets one, those that belong to it included."""
-    return {was + ending: name + ending for was, name in staged.moves for ending in ENDINGS}
-
-
-def _refusal(
-    context: StepContext,
-    staged: StagedCut,
-    table: StagedTable,
-    base: CutRow | None,
-    reasons: Mapping[str, str],
-) -> Excluded:
-    """A refused table stays where it was, which may be behind the newest cut already."""
-    reason = f"validation keeps it back: {reasons.get(table.silver, 'it was not judged')}"
-    earlier = excluded_of(base).get(table.silver)
-    if earlier is not None:
-        return replace(earlier, reason=reason)
-    source = context.source
-    own = topic_of(TableIdentity.of(table.identity), source.topic_prefix, source.connector)
-    before = Progress.from_json(base.offsets if base else "")
-    after = Progress.from_json(staged.offsets).offsets
-    limits = {
-        (topic, number): before.next_offset(topic, number)
-        for topic in {own, *table.topics, *source.kafka.topic_tables}
-        if topic in after.topics
-        for number in after.topics[topic].next_offsets
-    }
-    left = before.narrowed(replaced(after, limits))
-    return Excluded(base.cut_id if base else "", reason, left.to_json())
-
-
 def _outcome(
     cut: CutRow,
     staged: StagedCut,
@@ -267,14 +182,11 @@ def _outcome(
             "held_keys": cut.held_keys,
             "alarms": len(alarms),
         },
-        {"cut_id": cut.cut_id, "excluded": excluded, "tables": _published(cut, staged, allowed)},
+        {
+            "cut_id": cut.cut_id,
+            "excluded": excluded,
+            "tables": published_snapshots(cut, staged, allowed),
+        },
         batch_id=cut.cut_id,
         exit_code=2 if refused or alarms else int(bool(excluded or cut.held_keys)),
     )
-
-
-def _published(cut: CutRow, staged: StagedCut, allowed: tuple[StagedTable, ...]) -> dict[str, int]:
-    """The tables that got a new snapshot, and which."""
-    moved = _moved(staged)
-    changed = (name for table in allowed if table.changed for name in table.snapshots)
-    return {moved.get(name, name): cut.tables[moved.get(name, name)] for name in changed}

@@ -37,8 +37,9 @@ from lakehouse.spark.replay import load_messages, open_replay
 from lakehouse.spark.since import since_cut
 from lakehouse.spark.stage import Staged
 from lakehouse.spark.tally import MAX_QUARANTINED
-from lakehouse.steps.applying import Applying, staged_cut
+from lakehouse.steps.applying import Applying
 from lakehouse.steps.context import Json, StepContext, StepOutcome
+from lakehouse.steps.handing_over import staged_cut
 from lakehouse.steps.planning import table_plans
 from lakehouse.steps.staging import highs, stage_all
 from lakehouse.steps.turn import Turn, in_turn

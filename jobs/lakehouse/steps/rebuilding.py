@@ -22,8 +22,9 @@ from lakehouse.spark.properties import properties_of
 from lakehouse.spark.removed import Removed, keep_out
 from lakehouse.spark.session import tune
 from lakehouse.spark.since import Since
-from lakehouse.steps.applying import Rebuilt, commit_summary, staged_table
+from lakehouse.steps.applying import Rebuilt, commit_summary
 from lakehouse.steps.context import StepContext
+from lakehouse.steps.handing_over import staged_table
 from lakehouse.steps.remaking import Built, Part, begin, fitting, opened, plans_of, staged
 from lakehouse.steps.staging import stage_all
 from lakehouse.steps.together import together

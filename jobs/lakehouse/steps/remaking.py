@@ -28,8 +28,9 @@ from lakehouse.spark.bronze import Bronze
 from lakehouse.spark.replacing import begin_empty
 from lakehouse.spark.since import Since
 from lakehouse.spark.stage import Staged
-from lakehouse.steps.applying import Applying, Rebuilt, slug, staged_table
+from lakehouse.steps.applying import Applying, Rebuilt, slug
 from lakehouse.steps.context import StepContext
+from lakehouse.steps.handing_over import staged_table
 from lakehouse.steps.planning import table_plans
 from lakehouse.steps.staging import stage_all
 

@@ -1,0 +1,76 @@
+"""What only its neighbours tell of an envelope: tombstones, places of read events, redelivery.
+
+In: parsed envelopes and their profile. Out: the same with positions complete, and their profile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+
+import pyspark.sql.functions as F
+from pyspark.sql import DataFrame, SparkSession
+
+from lakehouse.config import SourceConfig
+from lakehouse.connectors import Connector
+from lakehouse.plan.groups import Group
+from lakehouse.plan.progress import Progress
+from lakehouse.plan.tables import TopicPartition
+from lakehouse.spark.once import once
+from lakehouse.spark.profile import profile
+from lakehouse.spark.redelivery import mark, place, suspect
+from lakehouse.spark.since import Since, earlier, earlier_of_same_keys
+from lakehouse.spark.tombstones import EMPTY_MESSAGE, without_tombstones
+
+
+def complete(
+    spark: SparkSession,
+    source: SourceConfig,
+    connector: Connector,
+    read: tuple[DataFrame, tuple[Group, ...]],
+    since: Since,
+) -> tuple[DataFrame, tuple[Group, ...]]:
+    """Envelopes with what only their neighbours tell, and their profile.
+
+    Args:
+        spark: The session.
+        source: The source.
+        connector: Its position fields.
+        read: From `parse`, and their profile.
+        since: What is known before them.
+    """
+    parsed, groups = read
+    empty = {(group.topic, group.partition) for group in groups if group.reason == EMPTY_MESSAGE}
+    if empty:
+        before_it = partial(earlier, spark, source, since)
+        parsed = once(without_tombstones(parsed, sorted(empty), before_it))
+        groups = profile(parsed, since.position)
+    return _place(spark, source, connector, parsed, groups, since), groups
+
+
+def _place(
+    spark: SparkSession,
+    source: SourceConfig,
+    connector: Connector,
+    parsed: DataFrame,
+    groups: tuple[Group, ...],
+    since: Since,
+) -> DataFrame:
+    progress = since.progress
+    places = {(group.topic, group.partition) for group in groups if group.suspects}
+    places |= _have_reads_behind_changes(groups, progress)
+    if not places:
+        return parsed.withColumn("redelivered", F.lit(False))
+    if connector.commit_may_be_null:
+        # Its window would run again for every table.
+        parsed = once(place(parsed, progress, connector))
+    suspects = parsed.where(suspect(since.position))
+    history = earlier_of_same_keys(spark, source, since, suspects, places)
+    return once(mark(parsed, history, connector, since.position))
+
+
+def _have_reads_behind_changes(groups: Iterable[Group], progress: Progress) -> set[TopicPartition]:
+    """Where something may be streamed before a read event; it has the lowest place else."""
+    reads = {(group.topic, group.partition) for group in groups if group.unplaced}
+    changed = {(group.topic, group.partition) for group in groups if group.rows > group.unplaced}
+    return reads & (changed | progress.highs.keys())
