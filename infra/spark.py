@@ -14,6 +14,7 @@ from pathlib import Path
 from infra.setup.classes import archive_file, class_path
 from infra.setup.layout import java_home
 from lakehouse.config.home import make_private
+from lakehouse.plan.tuning import FEW_ROWS_SETTING
 
 # A run is short: a second compiler's work pays back on two cores after some five minutes.
 _ONE_COMPILER = "-XX:TieredStopAtLevel=1"
@@ -24,6 +25,9 @@ _SECOND_COMPILER = (
     "-XX:Tier4InvocationThreshold=50000 -XX:Tier4MinInvocationThreshold=6000 "
     "-XX:Tier4CompileThreshold=150000 -XX:Tier4BackEdgeThreshold=200000"
 )
+# A driver that lives long generates the code of so small a batch once, for all that come (measured:
+# a quarter less CPU in check, a tenth in apply, once it is compiled).
+_FEW_ROWS_OF_MANY_BATCHES = "5000"
 # Nor would collections while the classes are loaded. A long session fills the 48 MB that are the
 # first compiler's alone; it then stops compiling for good.
 _JAVA = "-XX:+UseSerialGC -XX:MetaspaceSize=256m -Xmn400m -XX:ReservedCodeCacheSize=192m"
@@ -74,6 +78,8 @@ def _write_defaults(home: Path, *, long_lived: bool) -> Path:
         "spark.driver.extraClassPath": os.pathsep.join(map(str, jar_files)),
         "spark.local.dir": str(folder / "tmp"),
     }
+    if long_lived:
+        values[FEW_ROWS_SETTING] = _FEW_ROWS_OF_MANY_BATCHES
     if archive.is_file() and archive.stat().st_size:
         # What does not fit is left unused without a word.
         options += f" -XX:SharedArchiveFile={archive} -Xlog:cds=off"

@@ -16,9 +16,9 @@ from lakehouse.names import TableIdentity
 from lakehouse.plan.batch import TableFacts, TableRules, plan_table
 from lakehouse.plan.progress import Progress
 from lakehouse.plan.tables import TablePlan
+from lakehouse.plan.tuning import FEW_ROWS
 from lakehouse.spark.ledger import Ledger
 from lakehouse.spark.metadata import head
-from lakehouse.spark.session import FEW_ROWS
 from lakehouse.spark.stored import stored_state
 from lakehouse.spark.tables import full_name
 from tests.bench.accounts import Batch, checksum, expected

@@ -13,7 +13,7 @@ from lakehouse.plan.tables import TablePlan
 from lakehouse.spark import stored
 from lakehouse.spark.collapse import judge_events
 from lakehouse.spark.once import once
-from lakehouse.spark.session import FEW_ROWS, in_tasks, is_one_task, tune
+from lakehouse.spark.session import are_few, in_tasks, is_one_task, tune
 from lakehouse.spark.writing import Work
 
 
@@ -31,7 +31,7 @@ def judged_once(
     """
     if not (work.has_rows(work.plan.silver) or has_state):
         return _judged(work, rows, stored.nothing_stored(work.spark, work.plan), barrier)
-    if not before > FEW_ROWS >= work.messages:
+    if are_few(work.spark, before) or not are_few(work.spark, work.messages):
         # A table that one task reads is not asked for the batch's keys alone.
         keys = None if is_one_task(before + work.messages) else _keys(rows)
         found = in_tasks(_stored(work, keys, has_state=has_state), before + work.messages)

@@ -24,7 +24,7 @@ from lakehouse.spark.new_logs import Followed, follow_logs
 from lakehouse.spark.once import once
 from lakehouse.spark.profile import profile
 from lakehouse.spark.schema_samples import SchemaSamples
-from lakehouse.spark.session import FEW_ROWS, in_tasks, tune
+from lakehouse.spark.session import are_few, in_tasks, tune
 from lakehouse.spark.since import Since
 
 # Iceberg reads small files together, 16 MB at a time, whatever is to be done with their rows.
@@ -67,7 +67,7 @@ def read_slice_parsed(
     connector = CONNECTORS[source.connector]
     envelopes = parse(messages, source, connector, sorted(end.topics), since.epochs)
     # A part of it is generated while it runs, in whatever way the session is tuned then.
-    parsed = once(envelopes, eager=work > FEW_ROWS)
+    parsed = once(envelopes, eager=not are_few(spark, work))
     tune(spark, count)
     return messages, parsed
 

@@ -13,8 +13,8 @@ from pyspark.sql import DataFrame, SparkSession
 from lakehouse.config import Settings
 from lakehouse.config.home import make_private
 from lakehouse.plan.catalog import spark_catalog_properties
+from lakehouse.plan.tuning import FEW_ROWS, FEW_ROWS_SETTING
 
-FEW_ROWS = 200_000
 # So few rows are one task's: in one partition they need no exchange.
 _ONE_TASK = 20_000
 # Of more rows each core has some, and no task too many.
@@ -90,15 +90,19 @@ def _keep_quiet(session: SparkSession) -> None:
 def tune(session: SparkSession, rows: int) -> None:
     """Make a session fit for queries over so many rows.
 
-    Over few rows Spark interprets its plans: to generate and compile code for each of them, and to
-    plan again after each shuffle, takes twice the CPU of the work itself.
+    Over few rows Spark interprets its plans, and does not plan again after each shuffle.
 
     Args:
         session: Is changed; sessions made from it before are not.
         rows: How many rows a query reads at most.
     """
-    few = rows <= FEW_ROWS
+    few = are_few(session, rows)
     _set(session, _OF_FEW_ROWS if few else _of_many_rows(session, rows))
+
+
+def are_few(session: SparkSession, rows: int) -> bool:
+    """Whether so many rows are few, over which Spark interprets its plans."""
+    return rows <= int(session.conf.get(FEW_ROWS_SETTING, None) or FEW_ROWS)
 
 
 @contextmanager

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from infra.airflow_api import AirflowApi, DagRun
 from lakehouse.config import Settings
@@ -16,6 +18,7 @@ from tests.stack.conftest import Stack
 from tests.stack.with_airflow.asking import until
 from tests.support.processes import command_lines
 
+_ROOT = Path(__file__).resolve().parents[3]
 NAME = "shop"
 DAG = f"ingest_{NAME}"
 
@@ -65,13 +68,14 @@ def _did(step: Step) -> Callable[[Ledger, str], bool]:
     )
 
 
-def _alone(step: Step) -> tuple[bytes, ...]:
-    return (b"SparkSubmit", f"/{step}.py".encode(), f'"name":"{NAME}"'.encode())
+def _application(job: str) -> tuple[bytes, ...]:
+    """Of this checkout: another one may have a source of the same name at work."""
+    return (b"SparkSubmit", bytes(_ROOT / "jobs" / f"{job}.py"), f'"name":"{NAME}"'.encode())
 
 
-_RUN = (b"SparkSubmit", b"/run.py", f'"name":"{NAME}"'.encode())
-_MAINTAIN = (b"SparkSubmit", b"/maintain.py", f'"name":"{NAME}"'.encode())
-_SEND = (b"lakehouse\0signal\0", NAME.encode())
+_RUN = _application("run")
+_MAINTAIN = _application("maintain")
+_SEND = (bytes(Path(sys.executable).with_name("lakehouse")) + b"\0signal\0", NAME.encode())
 LANDING = Moment("landing", DAG, "land", _RUN, _stages)
 LANDED = Moment("going on behind land", DAG, "land", _RUN, _did("land"))
 APPLYING = Moment("applying", DAG, "land", _RUN, _holds())
@@ -80,10 +84,10 @@ VALIDATING = Moment("validating", DAG, "land", _RUN, _did("apply"))
 MAINTAINING = Moment("maintaining", "maintain", NAME, _MAINTAIN, _holds(MAINTENANCE_RUN))
 # Where each step is an application, which a task of its own starts.
 ALONE = (
-    Moment("checking", DAG, "check", _alone("check"), _did("land")),
-    Moment("applying", DAG, "apply", _alone("apply"), _holds()),
-    Moment("validating", DAG, "validate", _alone("validate"), _did("apply")),
-    Moment("publishing", DAG, "publish", _alone("publish"), _did("validate")),
+    Moment("checking", DAG, "check", _application("check"), _did("land")),
+    Moment("applying", DAG, "apply", _application("apply"), _holds()),
+    Moment("validating", DAG, "validate", _application("validate"), _did("apply")),
+    Moment("publishing", DAG, "publish", _application("publish"), _did("validate")),
 )
 SENDING = Moment(
     "sending",
