@@ -77,6 +77,8 @@ def _write_defaults(home: Path, *, long_lived: bool) -> Path:
         # that begins as its own does, and has no folders.
         "spark.driver.extraClassPath": os.pathsep.join(map(str, jar_files)),
         "spark.local.dir": str(folder / "tmp"),
+        # Of Spark's own catalog, which has no table; else it makes a folder where it is started.
+        "spark.sql.warehouse.dir": (folder / "warehouse").as_uri(),
     }
     if long_lived:
         values[FEW_ROWS_SETTING] = _FEW_ROWS_OF_MANY_BATCHES

@@ -142,6 +142,37 @@ def test_nothing_of_a_subject_is_left_and_all_else_stays(
     assert [row[0] for row in contents(runs)] == [*(row[0] for row in others), "c@x"]
 
 
+@pytest.mark.parametrize("delete", ["hard", pytest.param("soft", marks=pytest.mark.further)])
+def test_an_erased_row_stays_away_though_silver_is_made_again_and_old_events_are_sent_again(
+    spark: SparkSession, tmp_path: Path, settings: Settings, delete: str
+):
+    runs = opened(spark, settings, tmp_path / "archives", f"away_{delete}", f'delete = "{delete}"')
+    pg, head = Postgres(runs.source.name), customers()
+    pg.snapshot(head, [customer("a@x", "first")])
+    pg.transact((head, "u", None, customer("a@x", "first again")))
+    pg.transact((head, "c", None, customer(KEY, WORDS["name"])))
+    pg.transact((head, "u", None, customer(KEY, WORDS["note"])))
+    runs.run(pg)
+    pg.transact((head, "d", customer(KEY, WORDS["note"]), None))
+    runs.run(pg)
+    old = [message for message in pg.messages if KEY in str(message["key"])][:2]
+    others = [row for row in contents(runs) if row[0] != KEY]
+    outcomes = erase(runs, json.dumps([KEY]), forget_key=False)
+    assert [outcome.status for outcome in outcomes] == ["succeeded"] * 4, outcomes
+    assert [(row["key"], row["cause"]) for row in runs.state(CUSTOMERS)] == [
+        (json.dumps([KEY]), "erase")
+    ]
+
+    for _ in range(2):
+        again = execute("apply", replace(runs.context(), rebuild=Rebuild()))
+        assert "0 differ, 1 are equal" in again.message, again.message
+        for message in old:
+            pg.send_raw(*(str(message[part]) for part in ("topic", "key", "value")))
+        sent = runs.run(pg)
+        assert sent["publish"].status == "succeeded", sent["publish"].message
+        assert contents(runs) == others
+
+
 @pytest.mark.further
 def test_what_the_source_still_has_is_refused_and_what_was_killed_is_finished(
     spark: SparkSession, settings: Settings, tmp_path: Path

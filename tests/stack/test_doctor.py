@@ -27,6 +27,11 @@ def test_nothing_breaks_a_promise_in_the_stack_as_it_is_set_up(stack: Stack, nam
     assert {finding.what for finding in broken} <= {"foreign key", "replica identity"}
 
 
+def test_who_may_only_read_mariadb_sees_its_keys(stack: Stack):
+    found = examine(stack.source("warehouse"), stack.settings).findings
+    assert [finding for finding in found if finding.what == "primary key"] == []
+
+
 def test_a_setting_that_breaks_a_promise_is_named_by_the_command(stack: Stack, monkeypatch):
     monkeypatch.setenv("LAKEHOUSE_HOME", str(stack.settings.home))
     monkeypatch.setenv("LAKEHOUSE_SOURCES", str(REPOSITORY / "dags" / "sources"))

@@ -143,7 +143,6 @@ def test_rules_travel_in_the_configuration_that_jobs_are_given(read) -> None:
 
 RULE = "rules:\n  - {name: a, description: A., violated: "
 WRONG = {
-    "no file": ("", "expected a readable UTF-8 file"),
     "no YAML": ("a: [", "expected valid YAML"),
     "no contract": ("kind: Other", "kind 'Other', apiVersion '': expected 'DataContract'"),
     "another version": (CONTRACT.replace("v3.0.2", "v2.1.0"), "apiVersion 'v2.1.0': expected"),
@@ -169,13 +168,32 @@ WRONG = {
 @pytest.mark.parametrize("case", WRONG)
 def test_a_wrong_contract_is_refused_with_file_and_key(read, case: str, tmp_path: Path) -> None:
     text, said = WRONG[case]
-    files = {"orders_yaml": text} if text else {}
 
     with pytest.raises(ConfigError) as refused:
-        read('contract = "orders.yaml"\n', **files)
+        read('contract = "orders.yaml"\n', orders_yaml=text)
 
     assert str(refused.value).startswith(str(tmp_path / "orders.yaml"))
     assert said in str(refused.value)
+
+
+@pytest.mark.parametrize("key", ["contract", "expectations"])
+@pytest.mark.parametrize(
+    ("file", "said"),
+    [
+        ("orders.yaml", "expected a readable UTF-8 file beside it"),
+        ("../orders.yaml", "expected the name of a file in"),
+        ("/etc/passwd", "expected the name of a file in"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_told_with_the_key_that_names_it(
+    read, key: str, file: str, said: str
+) -> None:
+    with pytest.raises(ConfigError) as refused:
+        read(f'{key} = "{file}"\n')
+
+    where, _, rest = str(refused.value).partition(": ")
+    assert where.endswith(".toml")
+    assert rest.startswith(f'tables."public.orders".{key}: {file!r}: {said}')
 
 
 WRONG_RULES = {

@@ -15,7 +15,7 @@ from lakehouse.cli._submitting import in_foreground
 from lakehouse.cli.steps import loaded, of_source
 from lakehouse.config import Settings, SourceConfig
 from lakehouse.errors import KeyChangeRefused
-from lakehouse.inspection.addresses import CONNECT
+from lakehouse.inspection.addresses import START_CONNECT
 from lakehouse.plan.submission import rekeying_application
 from lakehouse.reconciling.entry import source_database
 from lakehouse.rekeying.connector import source_connector
@@ -98,6 +98,4 @@ def _answers() -> Iterator[None]:
     try:
         yield
     except NotReady as silent:
-        raise KeyChangeRefused(
-            f"{silent}: expected an answer; start it, or correct {CONNECT}"
-        ) from silent
+        raise KeyChangeRefused(f"{silent}: expected an answer; {START_CONNECT}") from silent

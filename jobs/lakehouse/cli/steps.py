@@ -23,7 +23,11 @@ SourceOfAll = Annotated[
     str | None, typer.Option("--source", help="The source: its TOML file's name; always needed.")
 ]
 RunId = Annotated[
-    str | None, typer.Option("--run-id", help="Go on with this run. Default: the newest one.")
+    str | None,
+    typer.Option(
+        "--run-id",
+        help="Go on with this run. Default: the newest one; a new one where a run begins.",
+    ),
 ]
 Until = Annotated[
     datetime | None,

@@ -112,7 +112,7 @@ def parse_source(
     except tomllib.TOMLDecodeError as broken:
         raise ConfigError(f"{origin}: expected valid TOML: {broken}") from broken
     if "tables" in given:
-        given["tables"] = with_rules(given["tables"], Path(origin).parent)
+        given["tables"] = with_rules(given["tables"], Path(origin))
     complete = _with_defaults(given, name, prefixes)
     unknown = tuple(sorted(FROM_THE_LOADER & given.keys()))
     try:

@@ -17,36 +17,35 @@ from lakehouse.config.rules import OwnRule
 from lakehouse.errors import ConfigError
 
 
-def with_rules(tables: object, folder: Path) -> object:
+def with_rules(tables: object, origin: Path) -> object:
     """The tables with the rules of their files.
 
     Args:
         tables: What the TOML file has below `tables`, right or wrong.
-        folder: Where the TOML file is.
+        origin: The TOML file.
 
     Raises:
         ConfigError: A file is missing or wrong.
     """
     if not isinstance(tables, Mapping):
         return tables
-    return {name: _with_files(name, table, folder) for name, table in tables.items()}
+    return {name: _with_files(name, table, origin) for name, table in tables.items()}
 
 
-def _with_files(name: str, table: object, folder: Path) -> object:
+def _with_files(name: str, table: object, origin: Path) -> object:
     if not isinstance(table, Mapping):
         return table
     if "not_judged" in table:
-        raise ConfigError(f'tables."{name}".not_judged: expected no such key')
+        raise ConfigError(f'{origin}: tables."{name}".not_judged: expected no such key')
     rules: list[object] = []
     left: tuple[str, ...] = ()
     if isinstance(file := table.get("contract"), str):
-        path = _beside(folder, file)
-        contract = read_contract(_document(path), name, str(path))
+        path, document = _read(origin, f'tables."{name}".contract', file)
+        contract = read_contract(document, name, str(path))
         rules += [_checked(rule, f"{path}: rule {rule['name']!r}") for rule in contract.rules]
         left = contract.not_judged
     if isinstance(file := table.get("expectations"), str):
-        path = _beside(folder, file)
-        document = _document(path)
+        path, document = _read(origin, f'tables."{name}".expectations', file)
         listed = document.get("rules") if isinstance(document, Mapping) else None
         if not isinstance(listed, list):
             raise ConfigError(f"{path}: expected a list of rules under the key rules")
@@ -57,22 +56,25 @@ def _with_files(name: str, table: object, folder: Path) -> object:
     return {**table, "rules": [*own, *rules] if isinstance(own, list) else own, "not_judged": left}
 
 
-def _beside(folder: Path, file: str) -> Path:
-    """The file in the folder: errors quote what is read, which is nobody's secret there."""
+def _read(origin: Path, key: str, file: str) -> tuple[Path, object]:
+    """A file beside the TOML file: errors quote what is read, which is nobody's secret there."""
     named = PurePath(file)
     if named.is_absolute() or ".." in named.parts or not file.isprintable():
         raise ConfigError(
-            f"{file!r}: expected the name of a file in {str(folder)!r}, beside the TOML file, "
-            'such as "orders.rules.toml"'
+            f"{origin}: {key}: {file!r}: expected the name of a file in {str(origin.parent)!r}, "
+            'beside the TOML file, such as "orders.rules.toml"'
         )
-    return folder / named
-
-
-def _document(path: Path) -> object:
+    path = origin.parent / named
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as broken:
-        raise ConfigError(f"{path}: expected a readable UTF-8 file: {broken}") from broken
+        raise ConfigError(
+            f"{origin}: {key}: {file!r}: expected a readable UTF-8 file beside it: {broken}"
+        ) from broken
+    return path, _document(path, text)
+
+
+def _document(path: Path, text: str) -> object:
     if path.suffix == ".toml":
         try:
             return tomllib.loads(text)

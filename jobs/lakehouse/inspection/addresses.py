@@ -17,6 +17,9 @@ from lakehouse.inspection.database_tls import tls_of
 
 CONNECT, DATABASE = "LAKEHOUSE_CONNECT", "LAKEHOUSE_DATABASE"
 SIGNALS = "LAKEHOUSE_SIGNALS"
+# What to do where nobody says an address, and where nothing answers at one.
+SAY_CONNECT = f"expected it in {CONNECT}; `lakehouse up` starts the local stack, which has one"
+START_CONNECT = f"start it (`lakehouse up` starts the local one), or correct {CONNECT}"
 _MEMBERS = ("host", "port", "user", "password", "database")
 
 

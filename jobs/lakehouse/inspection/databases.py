@@ -33,11 +33,12 @@ WHERE c.relkind = 'r' AND n.nspname NOT IN ('pg_catalog', 'information_schema')
 ORDER BY 1, 2"""
 _OPERATIONS = ("insert", "update", "delete", "truncate")
 
+# Who may only read sees no constraint in MariaDB, but the index that a primary key is.
 _BINLOG_TABLES = """
 SELECT t.table_schema, t.table_name,
-  EXISTS (SELECT 1 FROM information_schema.table_constraints c
-    WHERE c.table_schema = t.table_schema AND c.table_name = t.table_name
-      AND c.constraint_type = 'PRIMARY KEY'),
+  EXISTS (SELECT 1 FROM information_schema.statistics i
+    WHERE i.table_schema = t.table_schema AND i.table_name = t.table_name
+      AND i.index_name = 'PRIMARY'),
   EXISTS (SELECT 1 FROM information_schema.referential_constraints r
     WHERE r.constraint_schema = t.table_schema AND r.table_name = t.table_name
       AND (r.delete_rule IN ('CASCADE', 'SET NULL') OR r.update_rule IN ('CASCADE', 'SET NULL')))

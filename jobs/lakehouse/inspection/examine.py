@@ -10,7 +10,7 @@ from infra.errors import NotReady
 from infra.sources import Database, Engine
 from lakehouse.config import Settings, SourceConfig, kafka_properties
 from lakehouse.errors import ConfigError, KafkaUnreachable, LandingRefused
-from lakehouse.inspection.addresses import CONNECT, DATABASE, connect_url, database_of
+from lakehouse.inspection.addresses import DATABASE, SAY_CONNECT, connect_url, database_of
 from lakehouse.inspection.connectors import ConnectorFacts, read_connectors
 from lakehouse.inspection.databases import read_binlog, read_postgresql
 from lakehouse.inspection.tables import read_all
@@ -65,7 +65,7 @@ def _connectors(
 ) -> tuple[ConnectorFacts, ...] | None:
     url = connect_url(settings)
     if url is None:
-        unseen.append(f"connectors: no address of Kafka Connect: expected it in {CONNECT}")
+        unseen.append(f"connectors: no address of Kafka Connect: {SAY_CONNECT}")
         return None
     try:
         return read_connectors(ConnectApi(url), source)

@@ -100,10 +100,13 @@ def summarise_validation(ledger: Ledger, source: str, cut_id: str | None) -> Rep
         recent = replace(recent, runs=tuple(ledger.runs(source)))
     found = [row for row in recent.runs if _is_told(row) and cut_id in (None, _cut_of(row))]
     if not found:
-        which = f"cut {cut_id!r}" if cut_id else "a run"
+        known = max((cut for row in recent.runs if (cut := _cut_of(row))), default="")
         raise StepFailed(
-            f"Source {source!r}: {which} was never validated: expected a row of validate in "
-            f"quality.runs; do `lakehouse run --source {source}`"
+            f"Source {source!r}: cut {cut_id!r} was never validated: expected one that was, as "
+            f"{known!r}"
+            if cut_id and known
+            else f"Source {source!r}: nothing was validated yet; do `lakehouse run --source "
+            f"{source}`"
         )
     return report_of(ledger, source, found[-1].run_id, recent)
 
@@ -153,10 +156,12 @@ def list_tables(
     cuts = [cut for cut in ledger.cuts(source) if cut.state == "published"]
     cut = next((c for c in reversed(cuts) if cut_id in (None, c.cut_id)), None)
     if cut is None:
-        newest = cuts[-1].cut_id if cuts else "none"
+        which = f"cut {cut_id!r} is not published" if cut_id else "no cut is published yet"
+        known = (
+            f"one of its cuts; the newest is {cuts[-1].cut_id}" if cuts else "a run that ends well"
+        )
         raise StepFailed(
-            f"Source {source!r}: cut {cut_id or 'newest'!r} is not published: expected one of its "
-            f"cuts, the newest is {newest}; do `lakehouse run --source {source}`"
+            f"Source {source!r}: {which}: expected {known}; do `lakehouse run --source {source}`"
         )
     return table_states(cut, connector, ledger.schema_versions(source))
 

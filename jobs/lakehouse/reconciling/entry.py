@@ -140,7 +140,8 @@ def source_database(source: SourceConfig, settings: Settings) -> Database:
     if found is None:
         raise ConfigError(
             f"source {source.name!r}: no login of its database: expected {DATABASE} as a JSON "
-            "object (host, port, user, password, database) in the environment, or the local stack"
+            "object (host, port, user, password, database) in the environment, or the local stack, "
+            "which `lakehouse up` starts"
         )
     return found
 

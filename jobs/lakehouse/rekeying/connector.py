@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from infra.connect_api import ConnectApi
 from lakehouse.config import Settings, SourceConfig
 from lakehouse.errors import ConfigError, KeyChangeRefused, NotYet
-from lakehouse.inspection.addresses import CONNECT, connect_url
+from lakehouse.inspection.addresses import SAY_CONNECT, connect_url
 from lakehouse.inspection.connectors import ConnectorFacts, read_connectors
 
 _LOOK_S = 0.5
@@ -82,7 +82,7 @@ def source_connector(source: SourceConfig, settings: Settings) -> SourceConnecto
     if url is None:
         raise ConfigError(
             f"source {source.name!r}: no address of Kafka Connect, which stops the connector: "
-            f"expected it in {CONNECT}"
+            f"{SAY_CONNECT}"
         )
     api = ConnectApi(url)
     found = read_connectors(api, source)

@@ -6,7 +6,7 @@ from infra.connect_api import ConnectApi
 from infra.errors import NotReady
 from lakehouse.config import Settings, SourceConfig
 from lakehouse.errors import ConfigError, SignalRefused
-from lakehouse.inspection.addresses import CONNECT, connect_url
+from lakehouse.inspection.addresses import SAY_CONNECT, START_CONNECT, connect_url
 from lakehouse.inspection.connectors import ConnectorFacts, read_connectors
 from lakehouse.plan.signals.connector import SignalFacts, signal_facts
 
@@ -23,7 +23,7 @@ def find_connector(source: SourceConfig, settings: Settings) -> SignalFacts:
     if url is None:
         raise ConfigError(
             f"source {source.name!r}: no address of Kafka Connect, which knows the connector's "
-            f"version and channels: expected it in {CONNECT}"
+            f"version and channels: {SAY_CONNECT}"
         )
     api = ConnectApi(url)
     try:
@@ -31,7 +31,7 @@ def find_connector(source: SourceConfig, settings: Settings) -> SignalFacts:
         version = _version(api.versions(), found.config.get("connector.class", ""))
     except NotReady as silent:
         raise SignalRefused(
-            f"Kafka Connect at {url}: {silent}: expected an answer; start it, or correct {CONNECT}"
+            f"Kafka Connect at {url}: {silent}: expected an answer; {START_CONNECT}"
         ) from silent
     return signal_facts(found.name, found.config, version, source)
 

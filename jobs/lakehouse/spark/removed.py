@@ -1,10 +1,11 @@
-"""Rows that a repair took out of `main`, in a table that is made again from bronze: they stay out.
+"""Rows that a repair or an erasure took out of `main`, in a table that is made again from bronze.
 
 In: `main`, and a branch of the table that was made. Out: their keys; commits on that branch that
-take them out there too. The delete of such a row never arrived, so that bronze makes it again. What
-tells of it is `main` alone: a delete mark with the cause of a repair or, where deleted rows stay, a
-row that is marked as deleted at an event that does not delete it. An event of the key that is newer
-wins, be it one that no run could apply before.
+take them out there too. The delete of such a row never arrived, so that bronze makes it again, or
+was erased, so that an old event that is sent again would. What tells of it is `main` alone: a
+delete mark with such a cause or, where deleted rows stay, a row that is marked as deleted at an
+event that does not delete it. An event of the key that is newer wins, be it one that no run could
+apply before.
 """
 
 from __future__ import annotations
@@ -19,10 +20,11 @@ from lakehouse.names import quote_ident
 from lakehouse.plan.tables import MAIN, STATE_ENDING
 from lakehouse.spark import silver, tables
 from lakehouse.spark.once import once
-from lakehouse.spark.removing import CAUSE, Branch, key_of
+from lakehouse.spark.removing import Branch, key_of
 from lakehouse.spark.sql import literal
 
 _IS_MARK = f"kind = {literal(silver.DELETE_MARK)}"
+_IS_OURS = f"cause IN ({literal(silver.REPAIRED)}, {literal(silver.ERASED)})"
 _PLACE = ("topic", "partition", "offset")
 _SAME_PARTITION = "n.topic = m.topic AND n.partition = m.partition"
 # As `collapse.judge_events` has it; a mark's own event may be of a later log by now.
@@ -35,7 +37,7 @@ _IS_NEWER = (
 
 @dataclass(frozen=True, slots=True)
 class Removed:
-    """What repairs took out of a table that has a key.
+    """What repairs and erasures took out of a table that has a key.
 
     Attributes:
         spark: A session of this table's own.
@@ -50,15 +52,16 @@ class Removed:
     made: str
 
     def marks(self) -> DataFrame:
-        """The delete marks of removals, but for keys of which something newer was made."""
+        """Their delete marks, but for keys of which something newer was made."""
         state = self.silver + STATE_ENDING
         there, made = (
             tables.at_ref(self.spark, state, ref).where(_IS_MARK) for ref in (MAIN, self.made)
         )
         columns = ("key", "position", *_PLACE)
         newest = self._rows(self.made).select(*columns).unionByName(made.select(*columns))
-        mine = there.where(f"cause = {literal(CAUSE)}")
-        return mine.alias("m").join(newest.alias("n"), F.expr(_IS_NEWER), "left_anti")
+        return (
+            there.where(_IS_OURS).alias("m").join(newest.alias("n"), F.expr(_IS_NEWER), "left_anti")
+        )
 
     def marked(self) -> DataFrame:
         """`key` of the rows that a removal marked as deleted: by its event each one lives."""
@@ -77,7 +80,7 @@ class Removed:
 def keep_out(
     removed: Removed, summary: Mapping[str, str], check: Callable[[], None], *, soft: bool
 ) -> int | None:
-    """Take out of the branch too what repairs took out of `main`.
+    """Take out of the branch too what repairs and erasures took out of `main`.
 
     Args:
         removed: The table.

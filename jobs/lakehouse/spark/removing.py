@@ -25,8 +25,6 @@ from lakehouse.spark.reconciling import PLACE, compared_columns, row_values
 from lakehouse.spark.rows import values_text
 from lakehouse.spark.sql import literal
 
-# Why a mark stands that a removal has left.
-CAUSE = "reconcile"
 _KEYS = "row_key string"
 _ARROW = pa.schema([("row_key", pa.string())])
 
@@ -158,7 +156,7 @@ def _marks(work: Removing) -> DataFrame:
         f"{literal(silver.DELETE_MARK)} AS kind",
         "c.position",
         f"{epoch_of('c.position')} AS epoch",
-        f"{literal(CAUSE)} AS cause",
+        f"{literal(silver.REPAIRED)} AS cause",
         "c.source_ts",
         "c.topic",
         "c.partition",

@@ -33,6 +33,8 @@ _CDC_FIELDS = {
 }
 CDC_TYPE = f"struct<{','.join(f'{name}:{kind}' for name, kind in _CDC_FIELDS.items())}>"
 DELETE_MARK, BARRIER, HELD = "delete", "truncate", "held"
+# Why delete marks stand of which bronze has no delete: a repair, and an erasure.
+REPAIRED, ERASED = "reconcile", "erase"
 STATE_SCHEMA = T.StructType(
     [
         T.StructField("key", T.StringType()),

@@ -1,7 +1,7 @@
 """The tables of a rebuild, staged on a branch that does not begin at `main`.
 
 In: the cut that they are built to, or the rebuild that is taken back. Out: a `Built` value; later
-the same with what was published meanwhile, and without what repairs took out.
+the same with what was published meanwhile, and without what repairs and erasures took out.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def catch_up(
 def without_removed(
     context: StepContext, built: Built, newest: CutRow, token: int, check: Callable[[], None]
 ) -> Built:
-    """Rows that repairs took out of the running tables stay out; under the lease.
+    """Rows that repairs or erasures took out of the running tables stay out; under the lease.
 
     Raises:
         Superseded: Another run took the lease.
