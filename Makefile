@@ -18,7 +18,7 @@ export PYTHON
 .PHONY: help
 help: ## show this help
 	@echo "make TARGET, where TARGET is one of"
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-9s %s\n", $$1, $$2}'
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "  %-12s %s\n", $$1, $$2}'
 	@echo "Everything else is the command $(BIN)/lakehouse (--help tells more)."
 
 .PHONY: setup
