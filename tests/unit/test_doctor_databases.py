@@ -8,7 +8,7 @@ import pytest
 
 from lakehouse.config import parse_source
 from lakehouse.errors import ConfigError
-from lakehouse.plan.doctor.binlog import BinlogFacts, judge_binlog
+from lakehouse.plan.doctor.binlog import BinlogFacts, has_cascade, judge_binlog
 from lakehouse.plan.doctor.captured import captures
 from lakehouse.plan.doctor.findings import Level
 from lakehouse.plan.doctor.postgresql import (
@@ -174,3 +174,21 @@ def test_a_list_that_only_java_can_read_is_named():
     config = {"table.include.list": r"public\.orders,public\.\p{L}+"}
     with pytest.raises(ConfigError, match=r"table\.include\.list: .*cannot be read here"):
         captures(config, "public", "letters")
+
+
+@pytest.mark.parametrize(
+    ("line", "is_one"),
+    [
+        ("  CONSTRAINT `fk` FOREIGN KEY (`p`) REFERENCES `p` (`id`) ON DELETE CASCADE", True),
+        ("  CONSTRAINT `a``b` FOREIGN KEY (`p`) REFERENCES `p` (`id`) ON UPDATE SET NULL", True),
+        ("  CONSTRAINT `fk` FOREIGN KEY (`p`) REFERENCES `p` (`id`)", False),
+        ("  CONSTRAINT `fk` FOREIGN KEY (`p`) REFERENCES `p` (`id`) ON DELETE NO ACTION", False),
+        (
+            "  `note` text DEFAULT NULL COMMENT 'CONSTRAINT `fk` FOREIGN KEY ON DELETE CASCADE'",
+            False,
+        ),
+    ],
+)
+def test_a_cascade_is_read_from_the_statement_that_makes_the_table(line: str, *, is_one: bool):
+    text = f"CREATE TABLE `c` (\n  `id` int(11) NOT NULL,\n{line}\n) ENGINE=InnoDB"
+    assert has_cascade(text) is is_one

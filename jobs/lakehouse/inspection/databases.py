@@ -8,7 +8,8 @@ import pymysql
 
 from infra.clients import query
 from infra.sources import Database
-from lakehouse.plan.doctor.binlog import BinlogFacts
+from lakehouse.names import quote_ident
+from lakehouse.plan.doctor.binlog import BinlogFacts, has_cascade
 from lakehouse.plan.doctor.captured import captures
 from lakehouse.plan.doctor.postgresql import PostgresFacts, PostgresTable, Publication, Slot
 
@@ -33,15 +34,13 @@ WHERE c.relkind = 'r' AND n.nspname NOT IN ('pg_catalog', 'information_schema')
 ORDER BY 1, 2"""
 _OPERATIONS = ("insert", "update", "delete", "truncate")
 
-# Who may only read sees no constraint in MariaDB, but the index that a primary key is.
+# Who may only read sees no constraint in MariaDB, but the index that a primary key is, and the
+# statement that makes a table.
 _BINLOG_TABLES = """
 SELECT t.table_schema, t.table_name,
   EXISTS (SELECT 1 FROM information_schema.statistics i
     WHERE i.table_schema = t.table_schema AND i.table_name = t.table_name
-      AND i.index_name = 'PRIMARY'),
-  EXISTS (SELECT 1 FROM information_schema.referential_constraints r
-    WHERE r.constraint_schema = t.table_schema AND r.table_name = t.table_name
-      AND (r.delete_rule IN ('CASCADE', 'SET NULL') OR r.update_rule IN ('CASCADE', 'SET NULL')))
+      AND i.index_name = 'PRIMARY')
 FROM information_schema.tables t
 WHERE t.table_type = 'BASE TABLE'
   AND t.table_schema NOT IN ('mysql', 'sys', 'performance_schema', 'information_schema')
@@ -116,8 +115,8 @@ def read_binlog(database: Database, config: Mapping[str, str], read_file: str) -
         NotReady: It gives no answer.
     """
     tables = [
-        (f"{schema}.{table}", bool(has_key), bool(cascades))
-        for schema, table, has_key, cascades in query(database, _BINLOG_TABLES)
+        ((_name(schema), _name(table)), bool(has_key))
+        for schema, table, has_key in query(database, _BINLOG_TABLES)
         if captures(config, _name(schema), _name(table))
     ]
     variables = {_name(name).lower(): _name(value) for name, value in query(database, _VARIABLES)}
@@ -125,9 +124,14 @@ def read_binlog(database: Database, config: Mapping[str, str], read_file: str) -
         variables=variables,
         files=_files(database),
         read_file=read_file,
-        keyless=tuple(name for name, has_key, _ in tables if not has_key),
-        cascades=tuple(name for name, _, cascades in tables if cascades),
+        keyless=tuple(".".join(names) for names, has_key in tables if not has_key),
+        cascades=tuple(".".join(names) for names, _ in tables if _cascades(database, names)),
     )
+
+
+def _cascades(database: Database, names: tuple[str, str]) -> bool:
+    rows = query(database, f"SHOW CREATE TABLE {'.'.join(map(quote_ident, names))}")
+    return any(has_cascade(_name(row[1])) for row in rows)
 
 
 def _files(database: Database) -> tuple[str, ...]:

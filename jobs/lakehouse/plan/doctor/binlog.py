@@ -5,6 +5,7 @@ https://dev.mysql.com/doc/refman/8.0/en/replication-options-binary-log.html
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -35,6 +36,13 @@ _OPTIONS = (
 )
 
 
+# The server writes each constraint on a line of its own, and a line end in a comment as `\\n`.
+_CASCADE = re.compile(
+    r"^ +CONSTRAINT `(?:[^`]|``)+` FOREIGN KEY .* ON (?:DELETE|UPDATE) (?:CASCADE|SET NULL)",
+    re.MULTILINE,
+)
+
+
 @dataclass(frozen=True, slots=True)
 class BinlogFacts:
     """What a server says of its log and its tables.
@@ -52,6 +60,11 @@ class BinlogFacts:
     read_file: str = ""
     keyless: tuple[str, ...] = ()
     cascades: tuple[str, ...] = ()
+
+
+def has_cascade(statement: str) -> bool:
+    """Whether a foreign key deletes or changes rows, by what `SHOW CREATE TABLE` gives."""
+    return _CASCADE.search(statement) is not None
 
 
 def judge_binlog(facts: BinlogFacts, source: SourceConfig) -> tuple[Finding, ...]:
