@@ -27,7 +27,7 @@ _SECOND_COMPILER = (
 )
 # A driver that lives long generates the code of so small a batch once, for all that come (measured:
 # a quarter less CPU in check, a tenth in apply, once it is compiled).
-_FEW_ROWS_OF_MANY_BATCHES = "5000"
+_FEW_ROWS_OF_MANY_BATCHES = "8000"
 # Nor would collections while the classes are loaded. A long session fills the 48 MB that are the
 # first compiler's alone; it then stops compiling for good.
 _JAVA = "-XX:+UseSerialGC -XX:MetaspaceSize=256m -Xmn400m -XX:ReservedCodeCacheSize=192m"
