@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from expectations.suite import counts_as_passed
+from expectations import counts_as_passed
 from lakehouse.plan.records import RESULTS, STEPS, CutRow, ResultRow, RunRow
 from lakehouse.quality.run_report import newest_of_each
 from lakehouse.spark.ledger import Ledger

@@ -13,6 +13,10 @@ KEYS = (
     "alerts, connector, control_tables, cuts, epoch, kafka, new_logs, rebuild, reconcile, "
     "schedule, schema_changes, snapshot, tables, topic_prefix, transactions"
 )
+TABLE_KEYS = (
+    "columns, contract, delete, drop_column, expectations, history, key, not_judged, rules, "
+    "schema_changes, table"
+)
 
 # What follows the first two lines of the file, and the line that the error has for it.
 WRONG_VALUES = {
@@ -30,6 +34,17 @@ WRONG_VALUES = {
     "unknown key, nothing near": (
         "[snapshot]\nxyz = 1",
         "snapshot.xyz: unknown key 'xyz': expected one of complete, max_sweep, raw_conditions",
+    ),
+    "table whose name is not quoted": (
+        "[tables.hr.staff]\nhistory = true",
+        (
+            "tables.hr.staff: unknown key 'staff'; a table is written as [tables.\"hr.staff\"]: "
+            f"expected one of {TABLE_KEYS}"
+        ),
+    ),
+    "unknown key of a table, nothing near": (
+        '[tables."public.orders"]\nxyz = 1',
+        f"tables.\"public.orders\".xyz: unknown key 'xyz': expected one of {TABLE_KEYS}",
     ),
     "unknown type of a column": (
         '[tables."public.orders"]\ncolumns.price = { type = "numbr(9,2)" }',

@@ -74,8 +74,9 @@ def _unknown_key(path: Sequence[str | int], origin: str) -> str:
     known = sorted(set(model.model_fields) - FROM_THE_LOADER) if _is_model(model) else []
     near = difflib.get_close_matches(str(path[-1]), known, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ":"
-    if path[0] == "tables" and len(path) == len(("tables", "schema", "table")) and not near:
-        hint = f'; a table is written as [tables."{path[1]}.{path[2]}"]:'
+    match path:
+        case ("tables", str(schema), str(table)) if not near and "." not in schema:
+            hint = f'; a table is written as [tables."{schema}.{table}"]:'
     return (
         f"{origin}: {_dotted(path)}: unknown key {str(path[-1])!r}{hint} "
         f"expected one of {', '.join(known)}"

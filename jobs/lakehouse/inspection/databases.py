@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import pymysql
 
-from infra.clients import query
+from infra.clients import connection, query
 from infra.sources import Database
 from lakehouse.names import quote_ident
 from lakehouse.plan.doctor.binlog import BinlogFacts, has_cascade
@@ -125,13 +125,20 @@ def read_binlog(database: Database, config: Mapping[str, str], read_file: str) -
         files=_files(database),
         read_file=read_file,
         keyless=tuple(".".join(names) for names, has_key in tables if not has_key),
-        cascades=tuple(".".join(names) for names, _ in tables if _cascades(database, names)),
+        cascades=_cascading(database, [names for names, _ in tables]),
     )
 
 
-def _cascades(database: Database, names: tuple[str, str]) -> bool:
-    rows = query(database, f"SHOW CREATE TABLE {'.'.join(map(quote_ident, names))}")
-    return any(has_cascade(_name(row[1])) for row in rows)
+def _cascading(database: Database, tables: Iterable[tuple[str, str]]) -> tuple[str, ...]:
+    """Those whose rows a foreign key deletes or changes."""
+    found = []
+    with connection(database) as opened:
+        cursor = opened.cursor()
+        for names in tables:
+            cursor.execute(f"SHOW CREATE TABLE {'.'.join(map(quote_ident, names))}")
+            if any(has_cascade(_name(row[1])) for row in cursor.fetchall()):
+                found.append(".".join(names))
+    return tuple(found)
 
 
 def _files(database: Database) -> tuple[str, ...]:

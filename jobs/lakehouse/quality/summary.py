@@ -100,14 +100,11 @@ def summarise_validation(ledger: Ledger, source: str, cut_id: str | None) -> Rep
         recent = replace(recent, runs=tuple(ledger.runs(source)))
     found = [row for row in recent.runs if _is_told(row) and cut_id in (None, _cut_of(row))]
     if not found:
-        known = max((cut for row in recent.runs if (cut := _cut_of(row))), default="")
-        raise StepFailed(
-            f"Source {source!r}: cut {cut_id!r} was never validated: expected one that was, as "
-            f"{known!r}"
-            if cut_id and known
-            else f"Source {source!r}: nothing was validated yet; do `lakehouse run --source "
-            f"{source}`"
-        )
+        known = max(map(_cut_of, recent.runs), default="")
+        why = f"nothing was validated yet; do `lakehouse run --source {source}`"
+        if cut_id and known:
+            why = f"cut {cut_id!r} was never validated: expected one that was, as {known!r}"
+        raise StepFailed(f"Source {source!r}: {why}")
     return report_of(ledger, source, found[-1].run_id, recent)
 
 

@@ -70,8 +70,8 @@ def unscaled(number: str) -> str:
     positive = _unsigned(f"lpad(digits, {_HEX_DIGITS}, '0')")
     inverted = f"translate(digits, {_INVERSION})"
     below = _unsigned(f"lpad({inverted}, {_HEX_DIGITS}, '0')")
-    magnitude = f"try_add({below}, {whole('1')})"
-    below_zero = f"try_subtract({whole('0')}, {magnitude})"
+    magnitude = f"try_add({below}, {whole_number('1')})"
+    below_zero = f"try_subtract({whole_number('0')}, {magnitude})"
     value = f"if(substring(digits, 1, 1) >= '8', {below_zero}, {positive})"
     fits = f"length(digits) BETWEEN 2 AND {_HEX_DIGITS}"
     return let("digits", f"hex({number})", f"if({fits}, {value}, NULL)")
@@ -79,16 +79,16 @@ def unscaled(number: str) -> str:
 
 def _unsigned(digits: str) -> str:
     words = [
-        whole(f"conv(substring(word, {1 + start}, {_WORD}), 16, 10)")
+        whole_number(f"conv(substring(word, {1 + start}, {_WORD}), 16, 10)")
         for start in range(0, _HEX_DIGITS, _WORD)
     ]
     total = words[0]
     for word in words[1:]:
-        total = f"try_add(try_multiply({total}, {whole(str(2**32))}), {word})"
+        total = f"try_add(try_multiply({total}, {whole_number(str(2**32))}), {word})"
     return let("word", digits, total)
 
 
-def whole(text: str) -> str:
+def whole_number(text: str) -> str:
     """A number as decimal(38,0), to count without rounding."""
     return f"CAST({text} AS decimal(38,0))"
 

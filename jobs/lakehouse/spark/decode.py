@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from lakehouse.names import quote_ident
 from lakehouse.plan.masks import REDACTED_TEXT
 from lakehouse.plan.types import Kind, ValueType
-from lakehouse.spark.decimals import decimal_of, exact_decimal, variable_decimal, whole
+from lakehouse.spark.decimals import decimal_of, exact_decimal, variable_decimal, whole_number
 from lakehouse.spark.sql import let, literal
 
 # What the secret makes of HMAC's two constants: columns of each row that has hashed values.
@@ -43,7 +43,7 @@ def _kept(token: str, kind: ValueType) -> str:
 
 
 def _unsigned_bigint(token: str, kind: ValueType) -> str:
-    positive = f"if(number < 0, number + {whole(str(2**64))}, number)"
+    positive = f"if(number < 0, number + {whole_number(str(2**64))}, number)"
     return let("number", f"try_cast({token} AS decimal(20,0))", f"CAST({positive} AS {kind.spark})")
 
 

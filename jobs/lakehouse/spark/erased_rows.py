@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-import pyspark.sql.functions as F
 from pyiceberg.catalog import Catalog
 from pyspark.sql import DataFrame, SparkSession
 
@@ -19,11 +18,9 @@ from lakehouse.plan.tables import ENDINGS, HISTORY_ENDING, MAIN, STATE_ENDING
 from lakehouse.spark import branches, procedures, silver, tables
 from lakehouse.spark.metadata import load_metadata, refs
 from lakehouse.spark.once import once
-from lakehouse.spark.removing import key_of
-from lakehouse.spark.sql import literal
+from lakehouse.spark.removing import Branch, delete_marks, key_of
 
-_IS_MARK = f"kind = {literal(silver.DELETE_MARK)}"
-_DELETE = ("position", "epoch", "source_ts", "topic", "partition", "offset")
+_EVENT = ("key", "position", "source_ts", "topic", "partition", "offset")
 _VIEW = "erased_keys"
 _THOROUGH = Layout(is_thorough=True)
 
@@ -86,7 +83,8 @@ def erase_rows(work: Erasing) -> dict[str, int]:
     Returns:
         Iceberg table → the snapshot of the staging branch.
     """
-    marks, found = once(_marks(work), eager=True), {}
+    marks = None if work.forget_key else once(_marks(work), eager=True)
+    found = {}
     for ending in ("", HISTORY_ENDING, *((STATE_ENDING,) if work.forget_key else ())):
         table = work.silver + ending
         if load_metadata(work.catalog, table) is None:
@@ -98,7 +96,7 @@ def erase_rows(work: Erasing) -> dict[str, int]:
         procedures.rewrite_data_files(work.spark, table, _THOROUGH, branch=work.branch)
         tables.append_nothing(work.spark, table, work.branch, work.summary)
         found[table] = refs(work.catalog, table)[work.branch]
-    if not work.forget_key and not marks.isEmpty():
+    if marks is not None and not marks.isEmpty():
         found[work.silver + STATE_ENDING] = _leave(work, marks)
     return found
 
@@ -108,22 +106,17 @@ def _marks(work: Erasing) -> DataFrame:
     stored = work.rows(work.silver)
     cdc = quote_ident(silver.cdc_of(stored.schema))
     # Rows that are kept as deleted leave one, too.
-    kept = stored.selectExpr(f"{key_of(stored, work.key)} AS key", f"{cdc}.*")
-    marked = work.rows(work.silver + STATE_ENDING).where(_IS_MARK)
-    deletes = kept.select("key", *_DELETE).unionByName(marked.select("key", *_DELETE))
-    newest = deletes.groupBy("key").agg(F.expr(f"max_by(struct({', '.join(_DELETE)}), position) m"))
-    of_mark = (f"{literal(silver.DELETE_MARK)} AS kind", f"{literal(silver.ERASED)} AS cause")
-    return newest.selectExpr("key", *of_mark, "m.*").select(silver.STATE_SCHEMA.fieldNames())
+    kept = stored.selectExpr(f"{key_of(stored, work.key)} AS key", f"{cdc}.*").select(*_EVENT)
+    marked = work.rows(work.silver + STATE_ENDING).where(silver.IS_DELETE_MARK).select(*_EVENT)
+    return delete_marks(kept.unionByName(marked), silver.ERASED)
 
 
 def _leave(work: Erasing, marks: DataFrame) -> int:
-    """The keys' delete marks make way for these; the snapshot of the staging branch."""
+    """The marks on the staging branch of the state table; its snapshot."""
     state = work.silver + STATE_ENDING
     work.check()
     branches.create_branch(work.spark, state, work.branch)
-    older = f"{_IS_MARK} AND {work.where(state)}"
-    tables.delete_on_branch(work.spark, state, work.branch, older, work.summary)
-    tables.append_on_branch(marks.coalesce(1), state, work.branch, work.summary)
+    Branch(work.spark, work.silver, work.key, work.branch, work.summary).leave(marks)
     return refs(work.catalog, state)[work.branch]
 
 

@@ -24,7 +24,6 @@ from lakehouse.plan.reconciling.texts import column_digest, digest
 from lakehouse.plan.reconciling.wanted import Wanted, shown_key
 from lakehouse.plan.tables import STATE_ENDING
 from lakehouse.spark import silver, tables
-from lakehouse.spark.sql import literal
 
 # Where a row, or a delete mark, comes from.
 PLACE = "concat_ws('/', {0}.position, {0}.topic, {0}.partition, {0}.offset)"
@@ -136,7 +135,7 @@ def _marks(at: SilverAt, table: ComparedTable, schema: T.StructType) -> DataFram
     if not table.key or state not in at.snapshots:
         return None
     marks = at.spark.table(tables.snapshot_name(state, at.snapshots[state]))
-    marks = marks.where(f"kind = {literal(silver.DELETE_MARK)}")
+    marks = marks.where(silver.IS_DELETE_MARK)
     types = {field.name: field.dataType for field in schema.fields}
     parsed = marks.selectExpr(
         "from_json(key, 'array<string>') AS parts",

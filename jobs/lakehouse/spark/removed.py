@@ -23,7 +23,6 @@ from lakehouse.spark.once import once
 from lakehouse.spark.removing import Branch, key_of
 from lakehouse.spark.sql import literal
 
-_IS_MARK = f"kind = {literal(silver.DELETE_MARK)}"
 _IS_OURS = f"cause IN ({literal(silver.REPAIRED)}, {literal(silver.ERASED)})"
 _PLACE = ("topic", "partition", "offset")
 _SAME_PARTITION = "n.topic = m.topic AND n.partition = m.partition"
@@ -55,7 +54,8 @@ class Removed:
         """Their delete marks, but for keys of which something newer was made."""
         state = self.silver + STATE_ENDING
         there, made = (
-            tables.at_ref(self.spark, state, ref).where(_IS_MARK) for ref in (MAIN, self.made)
+            tables.at_ref(self.spark, state, ref).where(silver.IS_DELETE_MARK)
+            for ref in (MAIN, self.made)
         )
         columns = ("key", "position", *_PLACE)
         newest = self._rows(self.made).select(*columns).unionByName(made.select(*columns))

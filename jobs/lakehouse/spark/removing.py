@@ -79,11 +79,16 @@ class Branch:
         Args:
             marks: Delete marks, in the state table's columns.
         """
-        state = self.silver + STATE_ENDING
         tables.delete_on_branch(
             self.spark, self.silver, self.name, self._where(marks), self.summary
         )
-        older = f"kind = {literal(silver.DELETE_MARK)} AND key IN (SELECT key FROM removed_keys)"
+        self.leave(marks)
+
+    def leave(self, marks: DataFrame) -> None:
+        """Delete marks take the place of those that their keys have."""
+        marks.createOrReplaceTempView("removed_keys")
+        state = self.silver + STATE_ENDING
+        older = f"{silver.IS_DELETE_MARK} AND key IN (SELECT key FROM removed_keys)"
         tables.delete_on_branch(self.spark, state, self.name, older, self.summary)
         tables.append_on_branch(marks.coalesce(1), state, self.name, self.summary)
 
@@ -150,13 +155,24 @@ def _marks(work: Removing) -> DataFrame:
     ).mapInArrow(partial(_chosen, work.removal), _KEYS)
     rows = live.selectExpr(f"{key_of(stored, work.key)} AS key", f"{cdc} AS c")
     gone = rows.join(chosen.distinct(), rows["key"] == chosen["row_key"], "left_semi")
-    newest = gone.groupBy("key").agg(F.expr("max_by(c, c.position) AS c"))
+    return delete_marks(gone.select("key", "c.*"), silver.REPAIRED)
+
+
+def delete_marks(events: DataFrame, cause: str) -> DataFrame:
+    """A delete mark of each key, at its newest event, in the state table's columns.
+
+    Args:
+        events: `key` and the coordinates of events, as silver and its state table have them.
+        cause: Why no delete in bronze tells of it.
+    """
+    coordinates = "struct(position, source_ts, topic, partition, offset)"
+    newest = events.groupBy("key").agg(F.expr(f"max_by({coordinates}, position) AS c"))
     return newest.selectExpr(
         "key",
         f"{literal(silver.DELETE_MARK)} AS kind",
         "c.position",
         f"{epoch_of('c.position')} AS epoch",
-        f"{literal(silver.REPAIRED)} AS cause",
+        f"{literal(cause)} AS cause",
         "c.source_ts",
         "c.topic",
         "c.partition",

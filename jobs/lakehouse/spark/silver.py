@@ -33,6 +33,7 @@ _CDC_FIELDS = {
 }
 CDC_TYPE = f"struct<{','.join(f'{name}:{kind}' for name, kind in _CDC_FIELDS.items())}>"
 DELETE_MARK, BARRIER, HELD = "delete", "truncate", "held"
+IS_DELETE_MARK = f"kind = {literal(DELETE_MARK)}"
 # Why delete marks stand of which bronze has no delete: a repair, and an erasure.
 REPAIRED, ERASED = "reconcile", "erase"
 STATE_SCHEMA = T.StructType(

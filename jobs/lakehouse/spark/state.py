@@ -51,8 +51,7 @@ def write_state(
     work.begin(plan.state)
     if numbers["marked"]:
         folded.where("marked").select("row_key").createOrReplaceTempView("unmarked_keys")
-        mark = f"kind = {literal(silver.DELETE_MARK)}"
-        gone = f"{mark} AND key IN (SELECT row_key FROM unmarked_keys)"
+        gone = f"{silver.IS_DELETE_MARK} AND key IN (SELECT row_key FROM unmarked_keys)"
         tables.delete_on_branch(spark, plan.state, work.branch, gone, work.summary)
     if holds.marks is not None and holds.gone:
         _heal(work, holds.marks)

@@ -75,7 +75,7 @@ def stored_state(
         )
     if not has_state:
         return live
-    deleted = tables.at_ref(spark, plan.state, plan.base).where(F.col("kind") == silver.DELETE_MARK)
+    deleted = tables.at_ref(spark, plan.state, plan.base).where(silver.IS_DELETE_MARK)
     if keys is not None:
         asked = F.broadcast(keys.select(F.col("row_key").alias("asked")))
         deleted = deleted.join(asked, F.col("key") == F.col("asked"), "left_semi")
