@@ -14,8 +14,8 @@ KEYS = (
     "schedule, schema_changes, snapshot, tables, topic_prefix, transactions"
 )
 TABLE_KEYS = (
-    "columns, contract, delete, drop_column, expectations, history, key, not_judged, rules, "
-    "schema_changes, table"
+    "columns, contract, delete, drop_column, expectations, history, key, rules, schema_changes, "
+    "table"
 )
 
 # What follows the first two lines of the file, and the line that the error has for it.

@@ -19,7 +19,7 @@ from lakehouse.config.source import FROM_THE_LOADER
 _PAGE = Path(__file__).resolve().parents[2] / "docs" / "source-file.md"
 _ROW = re.compile(r"^\| `([^`]+)` \|(.*?)\|", re.MULTILINE)
 # What the page says in words, or the loader sets.
-_NOT_KEYS = {*FROM_THE_LOADER, "tables", "not_judged"}
+_NOT_KEYS = {*FROM_THE_LOADER, "tables"}
 
 
 def keys_of(model: type[BaseModel], before: str = "") -> Iterator[str]:

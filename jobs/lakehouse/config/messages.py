@@ -71,7 +71,7 @@ def _reason(error: ErrorDetails) -> str:
 
 def _unknown_key(path: Sequence[str | int], origin: str) -> str:
     model = _type_at(path[:-1])
-    known = sorted(set(model.model_fields) - FROM_THE_LOADER) if _is_model(model) else []
+    known = sorted(_keys(model)) if _is_model(model) else []
     near = difflib.get_close_matches(str(path[-1]), known, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ":"
     match path:
@@ -104,7 +104,7 @@ def _field_description(field: FieldInfo) -> str | None:
     if field.description is not None:
         return field.description
     if _is_model(field.annotation):
-        return "a table of keys: " + ", ".join(field.annotation.model_fields)
+        return "a table of keys: " + ", ".join(_keys(field.annotation))
     return _annotated_description(field.annotation)
 
 
@@ -121,7 +121,7 @@ def _annotated_description(annotation: object) -> str | None:
     if get_origin(annotation) is Literal:
         return f"one of {', '.join(str(part) for part in get_args(annotation))}"
     if _is_model(annotation):
-        return "a table of keys: " + ", ".join(annotation.model_fields)
+        return "a table of keys: " + ", ".join(_keys(annotation))
     return None
 
 
@@ -137,6 +137,11 @@ def _type_at(path: Sequence[str | int]) -> object:
         while get_origin(current) is Annotated:
             current = get_args(current)[0]
     return current
+
+
+def _keys(model: type[BaseModel]) -> list[str]:
+    """What a TOML file may have there."""
+    return [name for name in model.model_fields if name not in FROM_THE_LOADER]
 
 
 def _is_model(value: object) -> typing.TypeGuard[type[BaseModel]]:

@@ -36,7 +36,7 @@ from lakehouse.errors import ConfigError
 from lakehouse.names import TableIdentity, parse_table
 
 # Keys that no TOML file has: the loader and the command line set them.
-FROM_THE_LOADER = frozenset({"name", "longer_prefixes", "accept_loss"})
+FROM_THE_LOADER = frozenset({"name", "longer_prefixes", "accept_loss", "not_judged"})
 
 
 class SourceConfig(Section):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from lakehouse.config import TopicRole
 from lakehouse.names import TableIdentity
+from lakehouse.plan.epochs import High, Top
 from lakehouse.plan.offsets import LandedOffsets
 
 
@@ -36,7 +37,11 @@ class Group:
         last_delete: Offset of the last of them; None for none.
         tombstones: How many are tombstones.
         large: How many have a value of half the size that can be applied, or more.
+        octets: How much text they have, but for schemas.
         bare: How many carry no schema.
+        in_transactions: How many name a transaction.
+        high: The highest position number.
+        top: The newest streamed event, by position; None for none.
         arrived_ms: The newest timestamp in Kafka, in milliseconds since the epoch.
     """
 
@@ -69,7 +74,11 @@ class Group:
     last_delete: int | None = None
     tombstones: int = 0
     large: int = 0
+    octets: int = 0
     bare: int = 0
+    in_transactions: int = 0
+    high: High | None = None
+    top: Top | None = None
     arrived_ms: int = 0
 
 

@@ -8,29 +8,27 @@ offset of the same topic partition counts, unless it is the same event again.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
 import pyspark.sql.functions as F
 from pyspark.sql import DataFrame
 
 from lakehouse.envelope import CREATE, DELETE, READ, UPDATE
 from lakehouse.plan.tables import TablePlan
-from lakehouse.spark.sql import literal
+from lakehouse.spark.sql import all_of, literal
 
 NEW, SUPERSEDED, QUARANTINED = "new", "superseded", "quarantined"
 # Superseded too: it stands behind what is newer, and never came before.
 OUTDATED = "outdated"
-_LAST_IMAGE = (
-    f"max_by(image, struct(position, offset, half)) FILTER (WHERE op != {literal(DELETE)})"
-)
+VERDICTS = (NEW, SUPERSEDED, OUTDATED, QUARANTINED)
 _ORDER = "struct(position, offset, half)"
+_IS_NEW = f"verdict = {literal(NEW)}"
+_IS_GONE = f"op = {literal(DELETE)}"
 _CAME = f"(op = {literal(CREATE)} OR (op = {literal(UPDATE)} AND moves))"
 _EVENT = ("key", "op", "position", "topic", "partition", "offset", "source_ts_ms", "image")
 # A commit may move one row to the key of another before it moves that one: `SET id = id + 1` where
 # keys are unique once the statement or the transaction ends (Oracle, Db2, deferrable constraints).
-_SHIFT_MEASURES = (
-    f"max_by(struct(moves, position, offset, half), {_ORDER}) FILTER (WHERE {_CAME}) AS came",
-    f"count_if({_CAME}) - count_if(op = {literal(DELETE)}) AS balance",
-    f"count_if(op = {literal(READ)}) AS reads",
-)
 _SHIFTED_AT = (
     f"if(e.op = {literal(DELETE)} AND e.moves AND came.moves AND reads = 0 "
     "AND e.had + balance > 0 "
@@ -39,11 +37,11 @@ _SHIFTED_AT = (
 )
 # The first thing that the batch tells of a key contradicts what came before: a row is created that
 # is there, or changed that never came. Halves of key changes tell no such thing.
-_FIRST = f"min_by(struct(op, moves), {_ORDER})"
 _RECREATED = f"first.op = {literal(CREATE)} AND NOT first.moves"
 _UNKNOWN = (
     f"first.op = {literal(UPDATE)} AND NOT first.moves AND e.stored_position IS NULL AND reads = 0"
 )
+_NO_TALLIES: Mapping[str, str] = MappingProxyType({})
 _NO_SHIFT = "CAST(NULL AS struct<position: string, offset: bigint, half: int>)"
 
 
@@ -108,7 +106,9 @@ def whole_events(rows: DataFrame) -> DataFrame:
     )
 
 
-def winners(judged: DataFrame, truncate: str, plan: TablePlan) -> DataFrame:
+def winners(
+    judged: DataFrame, truncate: str, plan: TablePlan, tallies: Mapping[str, str] = _NO_TALLIES
+) -> DataFrame:
     """The last new event of each key.
 
     Args:
@@ -116,6 +116,8 @@ def winners(judged: DataFrame, truncate: str, plan: TablePlan) -> DataFrame:
         truncate: Position of the newest truncate of the batch; events before it are gone.
         plan: The table. In a bag a key may have several rows, so that each event adds or takes
             one; a table that keeps deleted rows needs what they were.
+        tallies: Name → condition: how many events of each key fulfil it, new or not. A key without
+            a new event has a row then, too, whose `position` is NULL.
 
     Returns:
         `row_key, key, op, position, topic, partition, offset, source_ts_ms, image, snapshot,
@@ -126,16 +128,13 @@ def winners(judged: DataFrame, truncate: str, plan: TablePlan) -> DataFrame:
         With `soft` also `last_image`: what the row was last, before the batch or in it.
     """
     fields = (*_EVENT, "snapshot", "unavailable", "had", "standing", "places")
-    event = ", ".join((*fields, "moves", "stored_position", "stored_image"))
-    last = f"max_by(struct({event}), {_ORDER}) AS e"
-    newer = _survives(truncate)
-    step = f"sum(CASE WHEN NOT ({newer}) THEN 0 WHEN op = {literal(DELETE)} THEN -1 ELSE 1 END)"
-    first = f"{_FIRST} FILTER (WHERE {newer}) AS first"
-    told = (last, f"{step} AS step", first, *_SHIFT_MEASURES)
-    measures = [F.expr(text) for text in told]
-    if plan.soft:
-        measures.append(F.expr(f"{_LAST_IMAGE} AS last_image"))
-    folded = judged.where(f"verdict = {literal(NEW)}").groupBy("row_key").agg(*measures)
+    told = {
+        **_measures(fields, truncate, plan, (_IS_NEW,) if tallies else ()),
+        **{name: f"count_if({test})" for name, test in tallies.items()},
+    }
+    measures = (F.expr(f"{text} AS {name}") for name, text in told.items())
+    looked_at = judged if tallies else judged.where(_IS_NEW)
+    folded = looked_at.groupBy("row_key").agg(*measures)
     is_there = f"int(e.op != {literal(DELETE)} AND {_survives(truncate, 'e.')})"
     base = f"if(coalesce(e.stored_position, '') > {literal(truncate)}, e.had, 0)"
     copies = f"greatest({base} + step, 0)" if plan.is_bag else is_there
@@ -148,7 +147,33 @@ def winners(judged: DataFrame, truncate: str, plan: TablePlan) -> DataFrame:
         f"{_NO_SHIFT if plan.is_bag or truncate else _SHIFTED_AT} AS shifted_at",
         f"bigint({copies}) AS copies",
         *(f"NOT {plan.is_bag} AND coalesce({test}, false) AS {name}" for name, test in odd.items()),
+        *tallies,
     ).selectExpr("*", "copies > 0 AS kept")
+
+
+def _measures(
+    fields: Sequence[str], truncate: str, plan: TablePlan, counts: tuple[str, ...]
+) -> dict[str, str]:
+    """Name → aggregate over the events of a key that fulfil the conditions `counts`."""
+    newer = _survives(truncate)
+    event = ", ".join((*fields, "moves", "stored_position", "stored_image"))
+    step = f"CASE WHEN NOT ({newer}) THEN 0 WHEN {_IS_GONE} THEN -1 ELSE 1 END"
+
+    def of(aggregate: str, *more: str) -> str:
+        tests = (*counts, *more)
+        return f"{aggregate} FILTER (WHERE {all_of(tests)})" if tests else aggregate
+
+    measures = {
+        "e": of(f"max_by(struct({event}), {_ORDER})"),
+        "step": of(f"sum({step})"),
+        "first": of(f"min_by(struct(op, moves), {_ORDER})", newer),
+        "came": of(f"max_by(struct(moves, position, offset, half), {_ORDER})", _CAME),
+        "balance": f"{of('count(*)', _CAME)} - {of('count(*)', _IS_GONE)}",
+        "reads": of("count(*)", f"op = {literal(READ)}"),
+    }
+    if plan.soft:
+        measures["last_image"] = of(f"max_by(image, {_ORDER})", f"NOT ({_IS_GONE})")
+    return measures
 
 
 def unshifted(judged: DataFrame, folded: DataFrame) -> DataFrame:

@@ -45,28 +45,18 @@ def complete(
         before_it = partial(earlier, spark, source, since)
         parsed = once(without_tombstones(parsed, sorted(empty), before_it))
         groups = profile(parsed, since.position)
-    return _place(spark, source, connector, parsed, groups, since), groups
-
-
-def _place(
-    spark: SparkSession,
-    source: SourceConfig,
-    connector: Connector,
-    parsed: DataFrame,
-    groups: tuple[Group, ...],
-    since: Since,
-) -> DataFrame:
     progress = since.progress
     places = {(group.topic, group.partition) for group in groups if group.suspects}
     places |= _have_reads_behind_changes(groups, progress)
     if not places:
-        return parsed.withColumn("redelivered", F.lit(False))
+        return parsed.withColumn("redelivered", F.lit(False)), groups
     if connector.commit_may_be_null:
         # Its window would run again for every table.
         parsed = once(place(parsed, progress, connector))
+        groups = profile(parsed, since.position)
     suspects = parsed.where(suspect(since.position))
     history = earlier_of_same_keys(spark, source, since, suspects, places)
-    return once(mark(parsed, history, connector, since.position))
+    return once(mark(parsed, history, connector, since.position)), groups
 
 
 def _have_reads_behind_changes(groups: Iterable[Group], progress: Progress) -> set[TopicPartition]:

@@ -86,10 +86,10 @@ def parse(
         `topic, partition, offset, topic_id, landed_at, key, value_null, role, reason, control, op,
         is_schema_change, database, schema_name, table_name, incarnation, renamed, collection,
         snapshot, log, position, running, unplaced, high, transaction, total_order, fingerprint,
-        key_fields, key_tokens, is_large, has_placeholder, minus_zero, has_schema, payload,
-        source_ts_ms, gtid, source_transaction, source_lsn, arrived_ms, alone, moves`; `moves` says
-        of halves of key changes that they are, `alone` of which no transaction keeps them
-        together.
+        key_fields, key_tokens, is_large, octets, has_placeholder, minus_zero, has_schema, payload,
+        source_ts_ms, gtid, source_transaction, source_lsn, arrived_ms, alone, moves`; `octets` says
+        how much text it has but for its schema, `moves` of halves of key changes that they are,
+        `alone` of which no transaction keeps them together.
     """
     # Most topics are data's, of which there may be thousands.
     roles = {topic: topic_role(source, topic) or TopicRole.DATA for topic in topics}

@@ -16,12 +16,14 @@ from lakehouse.plan.tables import TablePlan
 from lakehouse.spark import collapse, placeholders, tally
 from lakehouse.spark.holds import Holds, hold_keys
 from lakehouse.spark.once import once
-from lakehouse.spark.small_change import Fetched, fetch, fits, is_worth_sizing
+from lakehouse.spark.small_change import Fetched, fetch, fits, is_small
 from lakehouse.spark.soft import keep_deleted
-from lakehouse.spark.tally import Size
 from lakehouse.spark.touched import only_touched
 from lakehouse.spark.truncates import Truncate
 from lakehouse.spark.writing import Work
+
+# In so many topic partitions a key's events are counted each for itself.
+_MOST_TALLIED = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,43 +51,48 @@ def fold(work: Work, judged: DataFrame, truncates: Sequence[Truncate]) -> tuple[
         judged: From `collapse.judge_events`.
         truncates: Those of the batch, oldest first.
     """
-    holds, size = _holds(work, judged, truncates)
-    return holds, _folded(work, holds, size, truncates)
+    is_one_query = is_small(work) and len(work.plan.places) <= _MOST_TALLIED
+    if is_one_query and not (truncates or work.plan.held) and (found := _at_once(work, judged)):
+        return found
+    holds = _holds(work, judged, truncates)
+    return holds, _folded(work, holds, truncates)
 
 
-def _holds(
-    work: Work, judged: DataFrame, truncates: Sequence[Truncate]
-) -> tuple[Holds, Size | None]:
-    """The events with what quarantined ones mean for them, and their size.
+def _at_once(work: Work, judged: DataFrame) -> tuple[Holds, Folded] | None:
+    """What a small batch does, in one query; None where its events take a second look."""
+    plan = work.plan
+    tallies = tally.tallies(plan.places)
+    resolved = _resolved(judged, plan)
+    winners = collapse.winners(resolved, "", plan, tallies)
+    fetched = fetch(work, winners, tallies)
+    verdicts = tally.tallied(fetched.numbers, plan.places)
+    if collapse.QUARANTINED in verdicts or fetched.numbers["shifted"]:
+        return None
+    winners = winners.where("position IS NOT NULL")
+    return Holds(judged, verdicts), Folded(resolved, winners, fetched.numbers, fetched)
 
-    Most batches have no quarantined ones; where some change what others mean, no size is known.
-    """
-    sized = work.plan if is_worth_sizing(work) else None
-    verdicts, size = tally.verdicts(judged, sized)
+
+def _holds(work: Work, judged: DataFrame, truncates: Sequence[Truncate]) -> Holds:
+    """The events with what quarantined ones mean for them; most batches have none."""
+    verdicts = tally.verdicts(judged)
     if work.plan.is_bag or not (work.plan.held or collapse.QUARANTINED in verdicts):
-        return Holds(judged, verdicts), size
+        return Holds(judged, verdicts)
     holds = hold_keys(work.spark, work.plan, judged, truncates)
-    verdicts, size = tally.verdicts(holds.events)
-    return replace(holds, verdicts=verdicts), size
+    return replace(holds, verdicts=tally.verdicts(holds.events))
 
 
-def _folded(work: Work, holds: Holds, size: Size | None, truncates: Sequence[Truncate]) -> Folded:
-    plan, is_plain = work.plan, not (truncates or holds.changed)
+def _folded(work: Work, holds: Holds, truncates: Sequence[Truncate]) -> Folded:
+    plan = work.plan
     resolved = _resolved(holds.events, plan)
     resolved = only_touched(work, resolved) if plan.placeholders else resolved
-    winners = _winners(resolved, plan, truncates)
-    if is_plain and size is not None and fits(work, size):
-        fetched = fetch(work, winners)
-        if not fetched.numbers["shifted"]:
-            return Folded(resolved, winners, fetched.numbers, fetched)
-    winners = once(winners)
+    winners = once(_winners(resolved, plan, truncates))
     numbers = tally.numbers(winners, plan)
     if numbers["shifted"]:
         resolved = once(collapse.unshifted(resolved, winners))
         winners = once(_winners(resolved, plan, truncates))
         numbers = tally.numbers(winners, plan)
-    keys = Size(numbers["keys"], numbers["octets"])
-    is_fetched = is_plain and keys.rows and fits(work, keys)
+    is_plain = numbers["keys"] and not (truncates or holds.changed)
+    is_fetched = is_plain and fits(work, numbers["keys"], numbers["octets"])
     return Folded(resolved, winners, numbers, fetch(work, winners) if is_fetched else None)
 
 

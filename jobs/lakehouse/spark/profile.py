@@ -10,19 +10,21 @@ from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 import pyspark.sql.functions as F
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Row
 
 from lakehouse.config import SourceConfig, TopicRole, mask_secret
 from lakehouse.connectors import CONNECTORS
 from lakehouse.envelope import DELETE, TRUNCATE
 from lakehouse.errors import StepFailed
 from lakehouse.names import TableIdentity
+from lakehouse.plan.epochs import High, Top
 from lakehouse.plan.groups import Group
 from lakehouse.plan.incarnations import Incarnations
 from lakehouse.plan.masks import masked_schema
 from lakehouse.plan.row_schema import RowSchema, proven_schema, read_schema
 from lakehouse.plan.sweeps import ENDS, STARTS
 from lakehouse.spark.generations import begins_or_ends
+from lakehouse.spark.lanes import IS_STREAMED
 from lakehouse.spark.redelivery import suspect
 from lakehouse.spark.schema_samples import SchemaSamples
 from lakehouse.spark.sql import literal
@@ -81,7 +83,11 @@ def profile(envelopes: DataFrame, applied_position: str = "") -> tuple[Group, ..
         F.expr(f"max(if({_IS_DELETE}, offset, NULL)) AS last_delete"),
         F.expr(f"count_if(value_null AND control AND {_IS_DATA}) AS tombstones"),
         F.expr("count_if(is_large) AS large"),
+        F.sum("octets").alias("octets"),
         F.expr(f"count_if({_IS_DATA} AND fingerprint IS NOT NULL AND NOT has_schema) AS bare"),
+        F.count("transaction").alias("in_transactions"),
+        F.expr("max(if(high IS NULL, NULL, struct(log, high))) AS high"),
+        F.expr(f"max(if({IS_STREAMED}, struct(position, gtid), NULL)) AS top"),
     )
     rows = groups.limit(MAX_GROUPS + 1).collect()
     if len(rows) > MAX_GROUPS:
@@ -134,10 +140,19 @@ def _group(row: Mapping[str, object]) -> Group:
         "last_delete",
         "tombstones",
         "large",
+        "octets",
         "bare",
+        "in_transactions",
     )
     values = {name: row[name] for name in kept}
-    return Group(**values, identity=identity, collection=_text(row["collection"]) or "")  # type: ignore[arg-type]
+    high, top = row["high"], row["top"]
+    return Group(
+        **values,  # type: ignore[arg-type]
+        identity=identity,
+        collection=_text(row["collection"]) or "",
+        high=High(high["log"], int(high["high"])) if isinstance(high, Row) else None,
+        top=Top(**top.asDict()) if isinstance(top, Row) else None,
+    )
 
 
 def _text(value: object) -> str | None:

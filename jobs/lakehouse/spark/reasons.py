@@ -114,6 +114,7 @@ def judge(rows: DataFrame, source: SourceConfig, connector: Connector) -> DataFr
         "key_fields",
         "key_tokens",
         "coalesce(is_large, false) AS is_large",
+        "coalesce(octet_length(text), 0) + coalesce(octet_length(key), 0) AS octets",
         "has_placeholder",
         "minus_zero",
         "coalesce(startswith(row_schema, '{'), false) AS has_schema",

@@ -29,15 +29,17 @@ class SchemaSamples:
 
     def of(self, groups: Iterable[Group]) -> dict[int, Schema | None]:
         """The schema of each fingerprint; None where the messages carry none."""
+        named = {group.fingerprint: group for group in groups if group.fingerprint is not None}
+        new = {name: group for name, group in named.items() if name not in self._known}
+        self._known |= {name: None for name, group in new.items() if group.bare == group.count}
         places = {
-            group.fingerprint: (group.topic, group.partition, group.first_offset)
-            for group in groups
-            if group.fingerprint is not None
+            name: (group.topic, group.partition, group.first_offset)
+            for name, group in new.items()
+            if name not in self._known
         }
-        new = {name: place for name, place in places.items() if name not in self._known}
-        if new:
-            self._read(new)
-        return {name: self._known[name] for name in places}
+        if places:
+            self._read(places)
+        return {name: self._known[name] for name in named}
 
     def proven(
         self, envelopes: DataFrame, fingerprints: Sequence[int], *, whole: bool
@@ -81,9 +83,8 @@ def _schema(value: bytes) -> Schema | None:
 def _proven(envelopes: DataFrame, fingerprints: Sequence[int]) -> dict[int, dict[str, str]]:
     listed = ", ".join(map(str, fingerprints))
     images = envelopes.where(f"reason IS NULL AND NOT control AND fingerprint IN ({listed})")
-    rows = images.selectExpr("fingerprint", _image("after")).unionAll(
-        images.selectExpr("fingerprint", _image("before"))
-    )
+    both = f"explode(array({_image('after')}, {_image('before')})) AS row"
+    rows = images.selectExpr("fingerprint", both)
     types = rows.groupBy("fingerprint").agg(F.expr("schema_of_variant_agg(row) AS type"))
     return {row["fingerprint"]: object_members(row["type"]) for row in types.collect()}
 
@@ -92,4 +93,4 @@ def _image(member: str) -> str:
     """A row image; NULL where something else than an object stands there."""
     path = literal(f"$.{member}")
     is_object = f"try_variant_get(payload, {path}, 'struct<>') IS NOT NULL"
-    return f"if({is_object}, try_variant_get(payload, {path}, 'variant'), NULL) AS row"
+    return f"if({is_object}, try_variant_get(payload, {path}, 'variant'), NULL)"

@@ -21,7 +21,7 @@ from lakehouse.spark.metadata import head, takes_vectors
 from lakehouse.spark.row_delta import RowDelta, commit_delta
 from lakehouse.spark.sql import literal
 from lakehouse.spark.state import MARK, is_mark
-from lakehouse.spark.tally import Size, counted
+from lakehouse.spark.tally import counted, room_of
 from lakehouse.spark.writing import Work, fills, new_row
 
 # What the driver may hold of a batch (`performance.md` §3).
@@ -68,7 +68,7 @@ class Fetched:
         changes: What becomes of each key: whether and where rows or marks of it go.
         marks: The mark that it gets, where `changes` says so.
         rows: The row that it gets, as often as `changes` says.
-        numbers: As `tally.numbers` counts them, without `octets`.
+        numbers: As `tally.numbers` counts them, without `octets`; and what was counted beside.
     """
 
     changes: Sequence[Mapping[str, Any]]
@@ -93,8 +93,8 @@ class Fetched:
         )
 
 
-def is_worth_sizing(work: Work) -> bool:
-    """Whether the events of a batch may show that what it does is little, whatever their keys.
+def is_small(work: Work) -> bool:
+    """Whether a batch does so little that the driver may hold it, whatever its keys.
 
     Args:
         work: The table and its branch, with the snapshots that it builds on.
@@ -102,33 +102,36 @@ def is_worth_sizing(work: Work) -> bool:
     plan = work.plan
     # What silver has takes part in the images there, and in a bag all that is equal is told of.
     takes_stored = plan.placeholders or plan.soft or plan.is_bag
-    return work.messages <= _MOST_KEYS and not takes_stored
+    rows = work.messages * (2 if plan.halves else 1)
+    return not takes_stored and fits(work, rows, work.octets + room_of(plan, rows))
 
 
-def fits(work: Work, size: Size) -> bool:
+def fits(work: Work, rows: int, octets: int) -> bool:
     """Whether the driver may hold what a batch does, and the table needs nothing else.
 
     Args:
         work: The table and its branch, with the snapshots that it builds on.
-        size: Of the batch's events, or of its winners.
+        rows: How many keys it has at most.
+        octets: About how much room they take.
     """
     plan = work.plan
     return (
         plan.silver in work.heads
         and stored.has_places(plan)
         and not fills(plan)
-        and size.rows <= _MOST_KEYS
-        and size.octets <= _MOST_OCTETS
+        and rows <= _MOST_KEYS
+        and octets <= _MOST_OCTETS
         and all(takes_vectors(work.catalog, table) for table in (plan.silver, plan.state))
     )
 
 
-def fetch(work: Work, folded: DataFrame) -> Fetched:
+def fetch(work: Work, folded: DataFrame, tallies: Iterable[str] = ()) -> Fetched:
     """Fetch what a batch does to rows and marks.
 
     Args:
         work: The table and its branch.
         folded: From `collapse.winners`; where deleted rows stay, from `soft.keep_deleted`.
+        tallies: What its winners count beside.
     """
     plan = work.plan
     change, mark, count = (silver.free_name(name, plan.columns) for name in _HELPERS)
@@ -141,10 +144,12 @@ def fetch(work: Work, folded: DataFrame) -> Fetched:
     found = folded.selectExpr(
         f"{_struct(told)} AS {change}",
         f"struct({', '.join(MARK)}) AS {mark}",
-        f"{_struct(counted(plan))} AS {count}",
+        f"{_struct({**counted(plan), **{name: name for name in tallies}})} AS {count}",
         *new_row(plan),
     ).toArrow()
     counts = _flat(found[count])
+    if tallies:
+        found = found.filter(pc.equal(counts["keys"], 1))
     return Fetched(
         found[change].to_pylist(),
         _flat(found[mark]),

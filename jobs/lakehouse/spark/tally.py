@@ -5,7 +5,9 @@ In: judged events, or the winners of a batch. Out: plain values.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import pyspark.sql.functions as F
 from pyspark.sql import DataFrame
@@ -13,8 +15,10 @@ from pyspark.sql import DataFrame
 from lakehouse.names import quote_ident
 from lakehouse.plan.tables import Place, TablePlan, TopicPartition
 from lakehouse.spark import collapse
-from lakehouse.spark.sql import literal
+from lakehouse.spark.sql import in_partition, literal
 from lakehouse.spark.state import is_mark
+
+Verdicts: TypeAlias = Mapping[str, Mapping[TopicPartition, int]]
 
 # Coordinates of unreadable events that the driver holds for the quarantine.
 MAX_QUARANTINED = 10_000
@@ -33,43 +37,46 @@ class BadEvent:
     columns: str
 
 
-@dataclass(frozen=True, slots=True)
-class Size:
-    """How many rows events are, an update may be two, and about how much room they take."""
-
-    rows: int
-    octets: int
-
-
-def verdicts(
-    judged: DataFrame, sized: TablePlan | None = None
-) -> tuple[dict[str, dict[TopicPartition, int]], Size | None]:
-    """Verdict → topic partition → how many events have it; and their size.
+def verdicts(judged: DataFrame) -> Verdicts:
+    """Verdict → topic partition → how many events have it.
 
     Args:
         judged: From `collapse.judge_events`.
-        sized: The table; None where nobody needs the size, for which each image is looked at.
     """
+    groups = judged.where("counted").groupBy("topic", "partition", "verdict").count()
     found: dict[str, dict[TopicPartition, int]] = {}
-    groups = judged.groupBy("topic", "partition", "verdict").agg(
-        F.expr("count_if(counted) AS events"),
-        F.count("*").alias("rows"),
-        F.expr(f"sum({_octets(sized) if sized else '0'}) AS octets"),
-    )
-    rows = groups.collect()
-    for row in rows:
-        if row["events"]:
-            place = (row["topic"], row["partition"])
-            found.setdefault(row["verdict"], {})[place] = row["events"]
-    if sized is None:
-        return found, None
-    return found, Size(sum(row["rows"] for row in rows), sum(row["octets"] for row in rows))
+    for row in groups.collect():
+        found.setdefault(row["verdict"], {})[(row["topic"], row["partition"])] = row["count"]
+    return found
+
+
+def tallies(places: Sequence[TopicPartition]) -> dict[str, str]:
+    """Name → whether an event is counted there: one for each verdict in each topic partition."""
+    return {
+        name: f"counted AND verdict = {literal(verdict)} AND {in_partition(place)}"
+        for name, verdict, place in _tallied(places)
+    }
+
+
+def tallied(counts: Mapping[str, int], places: Sequence[TopicPartition]) -> Verdicts:
+    """The same as `verdicts`, of what `tallies` names and how many events each has."""
+    found: dict[str, dict[TopicPartition, int]] = {}
+    for name, verdict, place in _tallied(places):
+        if counts[name]:
+            found.setdefault(verdict, {})[place] = counts[name]
+    return found
+
+
+def _tallied(places: Sequence[TopicPartition]) -> Iterator[tuple[str, str, TopicPartition]]:
+    for number, place in enumerate(places):
+        for verdict in collapse.VERDICTS:
+            yield f"{verdict}_{number}", verdict, place
 
 
 def counted(plan: TablePlan) -> dict[str, str]:
     """Kind → SQL of what a winner of a batch counts in it."""
     return {
-        "keys": "1",
+        "keys": "int(position IS NOT NULL)",
         "upserts": "if(kept, greatest(copies, 1), 0)",
         "inserts": "greatest(copies - had, 0)",
         "deletes": "greatest(had - copies, 0)",
@@ -90,8 +97,17 @@ def numbers(folded: DataFrame, plan: TablePlan) -> dict[str, int]:
     return {name: int(found[name] or 0) for name in kinds}
 
 
+def room_of(plan: TablePlan, rows: int) -> int:
+    """About how much room so many winners take, beside their texts, at most."""
+    return rows * (_row_octets(plan) + _PLACE_OCTETS)
+
+
+def _row_octets(plan: TablePlan) -> int:
+    return 16 * (len(plan.columns) + 8)
+
+
 def _octets(plan: TablePlan) -> str:
-    """About how much room an event or a winner takes."""
+    """About how much room a winner takes."""
     sizes = {
         "string": "octet_length(image.{name})",
         "binary": "octet_length(image.{name})",
@@ -103,7 +119,7 @@ def _octets(plan: TablePlan) -> str:
         if (base := kind.partition("<")[0]) in sizes
     )
     places = f"coalesce({_PLACE_OCTETS} * size(places), 0)"
-    return " + ".join((str(16 * (len(plan.columns) + 8)), places, *found))
+    return " + ".join((str(_row_octets(plan)), places, *found))
 
 
 def unresolved(folded: DataFrame) -> dict[str, int]:

@@ -40,6 +40,7 @@ class Work:
 
     Attributes:
         messages: How many messages of the batch are the table's at most.
+        octets: How much text these have.
         secret: What the values of hashed columns are hashed with.
         replay: Whether the batch is of quarantined messages.
         touched: The global view of the `row_key` of the rows that are made; empty for all.
@@ -53,6 +54,7 @@ class Work:
     summary: Mapping[str, str]
     check: Callable[[], None]
     messages: int
+    octets: int
     secret: bytes = field(default=b"", repr=False)
     replay: bool = False
     touched: str = ""

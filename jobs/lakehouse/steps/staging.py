@@ -7,9 +7,12 @@ once the batch is published.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 
 from lakehouse.config import mask_secret
+from lakehouse.names import TableIdentity
+from lakehouse.plan.groups import Group
 from lakehouse.plan.progress import Progress
 from lakehouse.plan.tables import TablePlan
 from lakehouse.spark.reached import reached
@@ -31,17 +34,31 @@ def stage_all(
         touched: Silver table → the global view of the rows that are made; of the others all are.
     """
     views, sessions = touched or {}, Sessions(work.context.spark)
+    octets = _octets(work.batch.groups)
     work.batch.envelopes.createOrReplaceGlobalTempView(_view(work))
     try:
         staged = together(
-            lambda plan: _stage(work, sessions, plan, views.get(plan.silver, "")), plans
+            lambda plan: _stage(
+                work, sessions, plan, views.get(plan.silver, ""), octets[plan.identity]
+            ),
+            plans,
         )
     finally:
         work.context.spark.catalog.dropGlobalTempView(_view(work))
     return {plan.silver: result for plan, result in zip(plans, staged, strict=True)}
 
 
-def _stage(work: Applying, sessions: Sessions, plan: TablePlan, touched: str) -> Staged:
+def _octets(groups: Iterable[Group]) -> Counter[TableIdentity | None]:
+    """Table → how much text the batch has of it."""
+    found = Counter[TableIdentity | None]()
+    for group in groups:
+        found[group.identity] += group.octets
+    return found
+
+
+def _stage(
+    work: Applying, sessions: Sessions, plan: TablePlan, touched: str, octets: int
+) -> Staged:
     summary = commit_summary(work.context, work.token, work.cut_id, work.batch.end.to_json())
     with sessions.one() as session:
         staging = Work(
@@ -52,6 +69,7 @@ def _stage(work: Applying, sessions: Sessions, plan: TablePlan, touched: str) ->
             summary,
             work.check,
             _messages(work, plan),
+            octets,
             mask_secret(work.context.source),
             replay=work.context.replay,
             touched=touched,
@@ -77,5 +95,5 @@ def _view(work: Applying) -> str:
 def highs(work: Applying) -> tuple[Progress, str]:
     """The progress once the batch is published, and the highest position of all that is applied."""
     batch, before = work.batch, work.since
-    progress, position = reached(batch.envelopes, before.progress, batch.end, work.connector)
+    progress, position = reached(batch.groups, before.progress, batch.end, work.connector)
     return progress, max(before.position, position)
