@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections import OrderedDict
 from collections.abc import Mapping
 from contextlib import suppress
+from copy import copy
+from threading import Lock
+from weakref import WeakKeyDictionary
 
 from pyiceberg.catalog import Catalog, load_catalog
 from pyiceberg.catalog.sql import IcebergTables, SqlCatalog
@@ -23,6 +27,11 @@ from lakehouse.plan.store_faults import store_fault
 
 # Another process may be first with each of them.
 _OWN_TABLES = ("iceberg_tables", "iceberg_namespace_properties")
+# So many tables are kept as they were loaded last: a table is looked at some twenty times in a run,
+# and to read its metadata takes four times as long as to ask which file has them.
+_MOST_KEPT = 64
+_KEPT: WeakKeyDictionary[Catalog, OrderedDict[str, Table]] = WeakKeyDictionary()
+_LOCK = Lock()
 
 
 def open_catalog(settings: Settings) -> Catalog:
@@ -68,10 +77,28 @@ def _end_transaction(connection: DBAPIConnection | None, _: object) -> None:
 def load_table(catalog: Catalog, table: str) -> Table:
     """A table as it is now.
 
+    A file of metadata never changes (https://iceberg.apache.org/spec/#overview), so that it is read
+    once.
+
     Raises:
         NoSuchTableError: There is none of this name.
         OSError: Its metadata file is not there, or not as it was written; it is named.
     """
+    location = locations(catalog, table)[0]
+    with _LOCK:
+        kept = _KEPT.setdefault(catalog, OrderedDict())
+        if known := kept.get(location):
+            kept.move_to_end(location)
+            return copy(known)
+    loaded = _load(catalog, table)
+    with _LOCK:
+        kept[loaded.metadata_location] = copy(loaded)
+        while len(kept) > _MOST_KEPT:
+            kept.popitem(last=False)
+    return loaded
+
+
+def _load(catalog: Catalog, table: str) -> Table:
     try:
         return catalog.load_table(table)
     except (ValidationError, UnicodeDecodeError) as torn:
