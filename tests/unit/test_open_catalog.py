@@ -1,4 +1,4 @@
-"""The catalog as PyIceberg opens it: by many at once, and after a commit that failed."""
+"""The catalog as PyIceberg opens it: by many at once, after a commit that failed, and again."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from contextlib import closing
 from pathlib import Path
 from threading import Barrier
 
+import pyarrow as pa
 import pytest
+from pyiceberg.exceptions import NoSuchTableError
 from sqlalchemy.exc import OperationalError
 
 from lakehouse.config import Settings
-from lakehouse.spark.opening import open_catalog
+from lakehouse.spark.opening import load_table, open_catalog
 
 OPENERS = 8
 
@@ -50,3 +52,23 @@ def test_a_commit_that_readers_do_not_let_through_locks_nobody_out(
         reader.execute("BEGIN IMMEDIATE")
         reader.execute("COMMIT")
     assert catalog.list_namespaces() == [("before",)]
+
+
+def test_metadata_are_read_once_and_a_commit_of_others_is_seen(tmp_path: Path):
+    settings = Settings.from_environment({"LAKEHOUSE_HOME": str(tmp_path)})
+    mine, other = open_catalog(settings), open_catalog(settings)
+    mine.create_namespace("shop")
+    rows = pa.table({"id": [1, 2]})
+    mine.create_table("shop.orders", rows.schema)
+    first = load_table(mine, "shop.orders")
+    Path(first.metadata_location.removeprefix("file://")).rename(tmp_path / "away")
+    assert load_table(mine, "shop.orders").metadata == first.metadata
+    (tmp_path / "away").rename(first.metadata_location.removeprefix("file://"))
+    load_table(other, "shop.orders").append(rows)
+    seen = load_table(mine, "shop.orders")
+    assert (first.current_snapshot(), seen.scan().to_arrow()) == (None, rows)
+    seen.append(rows)
+    assert load_table(mine, "shop.orders").scan().count() == 4
+    other.drop_table("shop.orders")
+    with pytest.raises(NoSuchTableError):
+        load_table(mine, "shop.orders")
