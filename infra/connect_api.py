@@ -16,6 +16,7 @@ from http.client import HTTPException
 from infra.errors import NotReady, StackError
 
 _TIMEOUT_S = 10
+_CAUSE = "Caused by: "
 # A proxy of the environment is not for loopback addresses.
 _OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
@@ -33,6 +34,13 @@ class ConnectorStatus:
     def is_running(self) -> bool:
         """Whether the connector and all its tasks run; it has at least one task then."""
         return self.connector == "RUNNING" and set(self.tasks) == {"RUNNING"}
+
+    @property
+    def reason(self) -> str:
+        """What the first failure says, and what caused it; empty for none."""
+        first, *rest = self.trace.splitlines() or [""]
+        causes = [line.removeprefix(_CAUSE) for line in rest if line.startswith(_CAUSE)]
+        return f"{first}, caused by {causes[-1]}" if causes else first
 
     @property
     def has_failed(self) -> bool:

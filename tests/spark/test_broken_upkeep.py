@@ -83,7 +83,7 @@ def test_a_maintenance_that_meets_a_broken_file_names_it_and_does_the_other_tabl
     file.write_bytes(whole)
     error = done["giro"].error
     assert said.format(f"file:{file}") in error
-    assert "`lakehouse doctor --source upkeep` names all that is broken" in error
+    assert "`lakehouse doctor --source upkeep` names those that are gone" in error
     assert done["cash"].after is not None
     assert head(catalog, giro(campaign)) == before
     campaign.look()
@@ -117,7 +117,7 @@ def test_a_staged_file_that_breaks_before_validate_is_named_and_nothing_is_publi
 
     assert (outcome.status, outcome.exit_code) == ("failed", 1)
     assert file.name in outcome.message
-    assert "`lakehouse doctor --source upkeep` names all that is broken" in outcome.message
+    assert "`lakehouse doctor --source upkeep` names those that are gone" in outcome.message
     assert "the next run stages its rows again" in outcome.message
     refused = execute("publish", context)
     assert (refused.status, refused.exit_code) == ("failed", 1)
@@ -144,7 +144,7 @@ def test_a_run_that_meets_torn_metadata_names_them_and_doctor_mends_the_table(
     failed = ledger.runs("upkeep")[-1]
     assert (failed.step, failed.status) == ("apply", "failed")
     assert f"file {location} is not there, or not as it was written" in failed.message
-    assert "`lakehouse doctor --source upkeep` names all that is broken" in failed.message
+    assert "`lakehouse doctor --source upkeep` names those that are gone" in failed.message
     assert ledger.newest_cut("upkeep") == cut
     # Where the lost commit moved `main`, a rebuild makes the newest cut again.
     done, _ = mend(campaign)

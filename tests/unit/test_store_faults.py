@@ -41,9 +41,9 @@ LIST = "file:/home/w/silver_s/public__giro/metadata/snap-28-1-ef.avro"
 def test_a_file_that_is_gone_or_torn_is_named(text: str, file: str) -> None:
     assert store_fault(RuntimeError(text), "s") == (
         f"file {file} is not there, or not as it was written: expected every file of "
-        "its tables to be whole; `lakehouse doctor --source s` names all that is broken, and "
-        "`--repair` mends it; where it finds nothing the file was only staged, and the next run "
-        "stages its rows again"
+        "its tables to be whole; `lakehouse doctor --source s` names those that are gone or cut "
+        "off, and `--repair` mends that; where it finds nothing, `lakehouse rebuild --source s` "
+        "makes silver again from bronze; what was only staged the next run stages again"
     )
 
 

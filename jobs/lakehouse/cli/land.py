@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from lakehouse.cli._submitting import in_foreground
-from lakehouse.cli.steps import Archive, RunId, Source, Until, new_run_id, submit, utc
+from lakehouse.cli.steps import Archive, RunId, Source, Until, new_run_id, submit
 from lakehouse.config import Settings, kafka_properties, load_source
 from lakehouse.errors import ConfigError
 from lakehouse.plan.submission import JOBS_FOLDER, Run, iso
@@ -47,7 +47,7 @@ def _land(
         kafka_properties(config, settings)  # A missing address is known before a JVM starts.
     if accept_loss:
         config = config.model_copy(update={"accept_loss": tuple(sorted(set(accept_loss)))})
-    run = Run(run_id=run_id or new_run_id(), until=iso(utc(until)), archive=archive)
+    run = Run(run_id=run_id or new_run_id(), until=iso(until), archive=archive)
     raise typer.Exit(submit("land", config, settings, run))
 
 

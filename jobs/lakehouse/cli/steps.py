@@ -18,6 +18,18 @@ from lakehouse.plan.records import STEPS, Step
 from lakehouse.plan.submission import FULL_RUN, MAINTENANCE_RUN, Run, application, arguments, iso
 from lakehouse.spark.ledger import Ledger
 
+
+def _time(text: str) -> datetime:
+    """A time from the command line, in UTC or with its zone."""
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        time = None
+    if time is None or time.tzinfo is None:
+        raise typer.BadParameter(f"{text!r}: expected a time such as 2026-01-31T08:00:00Z")
+    return time
+
+
 Source = Annotated[str, typer.Option("--source", help="The source: its TOML file's name.")]
 SourceOfAll = Annotated[
     str | None, typer.Option("--source", help="The source: its TOML file's name; always needed.")
@@ -34,7 +46,8 @@ Until = Annotated[
     typer.Option(
         "--until",
         help="End of the data interval (exclusive, UTC).",
-        formats=["%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H:%M:%S%z"],
+        parser=_time,
+        metavar="TIME",
     ),
 ]
 From = Annotated[
@@ -43,7 +56,8 @@ From = Annotated[
         "--from",
         help="Also make the rows again, from bronze, that messages between here (UTC) and --until "
         "touch, and publish those that differ.",
-        formats=["%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H:%M:%S%z"],
+        parser=_time,
+        metavar="TIME",
     ),
 ]
 Tables = Annotated[
@@ -118,11 +132,6 @@ def new_run_id(kind: str = "manual__") -> str:
     return f"{kind}{datetime.now(UTC):%Y%m%dT%H%M%S}_{uuid.uuid4().hex[:6]}"
 
 
-def utc(time: datetime | None) -> datetime | None:
-    """A time from the command line; without a zone it is UTC."""
-    return time.replace(tzinfo=UTC) if time and time.tzinfo is None else time
-
-
 def _step_command(step: Step) -> Callable[..., None]:
     def command(source: Source, run_id: RunId = None) -> None:
         settings = Settings.from_environment()
@@ -159,15 +168,14 @@ def _run(  # noqa: PLR0913, PLR0917 - options of a command
     step = next((known for known in STEPS if known == from_step), None)
     if step is None:
         raise typer.BadParameter(f"{from_step!r}: expected one of {', '.join(STEPS)}")
-    start, end = utc(since), utc(until)
-    if (start or table) and (start is None or end is None or start >= end):
+    if (since or table) and (since is None or until is None or since >= until):
         raise typer.BadParameter("expected --from TIME --until TIME, the first before the second")
     refuse_unknown(settings, config, table or ())
     run = Run(
         run_id=run_id or (new_run_id() if step == "land" else _newest_run(settings, source)),
-        since=iso(start),
+        since=iso(since),
         tables=tuple(table or ()),
-        until=iso(end),
+        until=iso(until),
         archive=archive,
         from_step=step,
         land_decides=land_decides,

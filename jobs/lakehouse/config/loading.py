@@ -24,6 +24,7 @@ from lakehouse.errors import ConfigError
 Toml: TypeAlias = dict[str, object]
 
 # Where the rest of a file is no TOML, its topics are still its own.
+_NAME = re.compile(r"\w+")
 _PREFIX_LINE = re.compile(
     r"""^[ \t]*topic_prefix[ \t]*=[ \t]*(["'])(?P<prefix>[^"'\n]+)\1""", re.MULTILINE
 )
@@ -86,7 +87,7 @@ def load_source(name: str, settings: Settings) -> SourceConfig:
         known = ", ".join(sorted(found)) or "none"
         raise ConfigError(
             f"source {name!r}: expected one of the TOML files in {settings.sources}: {known}; "
-            f"write {name}.toml there, or set LAKEHOUSE_SOURCES"
+            f"{_how_to_write(name)}set LAKEHOUSE_SOURCES"
         )
     path = found[name]
     prefixes = _prefixes(texts)
@@ -167,6 +168,10 @@ def _merged(defaults: Toml, given: Toml) -> Toml:
     return merged
 
 
+def _how_to_write(name: str) -> str:
+    return f"write {name}.toml there, or " if _NAME.fullmatch(name) else ""
+
+
 def _texts(settings: Settings) -> dict[Path, str]:
     folder = settings.sources
     if not folder.is_dir():
@@ -177,7 +182,7 @@ def _texts(settings: Settings) -> dict[Path, str]:
     texts = {}
     for path in sorted(folder.glob("*.toml")):
         try:
-            text = path.read_text(encoding="utf-8")
+            text = path.read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError) as broken:
             raise ConfigError(f"{path}: expected a readable UTF-8 file: {broken}") from broken
         if not _has_rules_alone(text):

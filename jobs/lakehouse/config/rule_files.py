@@ -66,7 +66,7 @@ def _read(origin: Path, key: str, file: str) -> tuple[Path, object]:
         )
     path = origin.parent / named
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as broken:
         raise ConfigError(
             f"{origin}: {key}: {file!r}: expected a readable UTF-8 file beside it: {broken}"

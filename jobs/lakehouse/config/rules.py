@@ -118,7 +118,8 @@ def read_columns(condition: str) -> tuple[str, ...]:
     try:
         tree = parse_one(condition, dialect="spark", into=exp.Condition)
     except SqlglotError as broken:
-        reason = re.sub(r"\x1b\[\d*m", "", str(broken)).splitlines()[0]
+        said = re.sub(r"\x1b\[\d*m", "", str(broken)).splitlines()[0]
+        reason = re.sub(r" into <class '[^']*'>", "", said)
         raise ValueError(f"violated: {condition!r}: {expected}: {reason}") from broken
     refused = (exp.Query, exp.AggFunc, exp.Window, exp.Placeholder, exp.Command)
     if found := tree.find(*refused):

@@ -76,7 +76,7 @@ def _connectors(
 
 def _running(connectors: tuple[ConnectorFacts, ...]) -> Mapping[str, str]:
     return {
-        one.name: "" if one.status.is_running else (one.status.trace or one.status.connector)
+        one.name: "" if one.status.is_running else (one.status.reason or one.status.connector)
         for one in connectors
     }
 

@@ -61,6 +61,8 @@ def key_values(text: str, columns: tuple[str, ...]) -> tuple[str | None, ...]:
     Raises:
         ConfigError: The text is neither, or has other columns.
     """
+    if not columns:
+        raise ConfigError("--key: the table has no key: expected one whose rows a key names")
     expected = f"expected {{column: value}} or a list of the values of {', '.join(columns)}"
     try:
         given = json.loads(text, parse_float=str)

@@ -19,7 +19,12 @@ _FILE = re.compile(
     r"|Checksum error: (?P<checksum>\S+)"
     r"|(?P<parquet>\S+) is not a Parquet file"
 )
-_DOCTOR = "`lakehouse doctor --source {source}` names all that is broken, and `--repair` mends it"
+_WHOLE = (
+    "every file of its tables to be whole; `lakehouse doctor --source {source}` names those that "
+    "are gone or cut off, and `--repair` mends that; where it finds nothing, `lakehouse rebuild "
+    "--source {source}` makes silver again from bronze; what was only staged the next run stages "
+    "again"
+)
 
 
 class _Fault(Enum):
@@ -53,10 +58,7 @@ class _Fault(Enum):
     TORN_FILE = (
         _FILE.pattern,
         "file {file} is not there, or not as it was written",
-        (
-            f"every file of its tables to be whole; {_DOCTOR}; where it finds nothing the file was "
-            "only staged, and the next run stages its rows again"
-        ),
+        _WHOLE,
     )
     TORN_PART = (
         (
@@ -64,10 +66,7 @@ class _Fault(Enum):
             r"|could not read page|Invalid Avro file|Reached the end of stream with"
         ),
         "a file is not as it was written (the log's `Error reading file(s)` names it)",
-        (
-            f"every file of its tables to be whole; {_DOCTOR}; where it finds nothing, `lakehouse "
-            "rebuild --source {source}` makes silver again from bronze"
-        ),
+        _WHOLE,
     )
 
     def __init__(self, sign: str, failed: str, expected: str) -> None:

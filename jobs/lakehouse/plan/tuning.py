@@ -7,7 +7,7 @@ application that lives for many batches uses what is generated again: few are fe
 from __future__ import annotations
 
 FEW_ROWS = 200_000
-"""Of an application that does one run."""
+"""Of an application that does one run. Of so many rows a query is planned once in any."""
 
 FEW_ROWS_SETTING = "spark.lakehouse.fewRows"
 """What says otherwise, among Spark's settings."""

@@ -62,7 +62,7 @@ class SourceConnector:
             if status.has_failed:
                 self.api.restart(self.facts.name)
             if time.monotonic() >= end:
-                why = status.trace.partition("\n")[0] or ", ".join(status.tasks)
+                why = status.reason or ", ".join(status.tasks)
                 raise NotYet(
                     f"connector {status.name}: {status.connector} ({why}): expected {wanted} "
                     f"within {patience_s:.0f} s; try again"

@@ -47,7 +47,7 @@ def _only_one(
         )
     [found] = connectors
     if not found.status.is_running:
-        reason = found.status.trace.partition("\n")[0] or found.status.connector
+        reason = found.status.reason or found.status.connector
         raise SignalRefused(
             f"connector {found.name}: {reason}: expected it to run; a signal would wait for that. "
             f"Restart it, see `lakehouse doctor --source {source.name}`"

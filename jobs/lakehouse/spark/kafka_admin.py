@@ -21,7 +21,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # public, not
 )
 
 from lakehouse.config import client_properties
-from lakehouse.errors import KafkaUnreachable
+from lakehouse.errors import ConfigError, KafkaUnreachable
 from lakehouse.plan.kafka_faults import kafka_fault
 
 _Answer = TypeVar("_Answer")
@@ -33,7 +33,8 @@ class Admin:
     """Kafka's admin interface with one error for all ways of not answering.
 
     Each call raises KafkaUnreachable without an answer, or with one that refuses it; opening it
-    raises ConfigError where brokers of other machines would be reached without TLS.
+    raises ConfigError where brokers of other machines would be reached without TLS, or a property
+    is none of librdkafka's.
     """
 
     def __init__(self, properties: Mapping[str, str]) -> None:
@@ -42,7 +43,15 @@ class Admin:
         self._timeout_s = min(_TIMEOUT_S, int(patience_ms or _TIMEOUT_S * 1000) / 1000)
         self._reasons: list[str] = []
         settings = {**client_properties(properties), "error_cb": self._note, "log_level": 0}
-        self._client = AdminClient(cast("dict[str, _Setting]", settings))
+        try:
+            self._client = AdminClient(cast("dict[str, _Setting]", settings))
+        except KafkaException as refused:
+            # It names the property, and of its value what it is no choice of.
+            raise ConfigError(
+                f"Kafka's client: {refused.args[0].str()}: expected properties of librdkafka "
+                "(https://docs.confluent.io/platform/current/clients/librdkafka/html/"
+                "md_CONFIGURATION.html)"
+            ) from None
 
     def topics(self) -> tuple[str, ...]:
         """All topics of the cluster that the login may see."""

@@ -40,7 +40,7 @@ def open_catalog(settings: Settings) -> Catalog:
     PyIceberg makes a new catalog's own tables without asking whether another process just did.
 
     Raises:
-        StepFailed: Its file is locked, or its disk is full.
+        StepFailed: Its file is locked, its disk is full, or its database does not answer.
     """
     properties, until = pyiceberg_properties(settings), time.monotonic() + BUSY_TIMEOUT_S
     for _ in _OWN_TABLES:
@@ -51,8 +51,10 @@ def open_catalog(settings: Settings) -> Catalog:
     try:
         return _loaded(properties)
     except DBAPIError as failure:
-        if (fault := store_fault(failure)) is None:
-            raise
+        fault = store_fault(failure) or (
+            f"{first_line(failure.orig or failure)}: expected a database that answers this login "
+            "(LAKEHOUSE_CATALOG_URI); mend that, then run again: nothing was done"
+        )
         raise StepFailed(f"Catalog of {settings.home}: {fault}") from failure
 
 

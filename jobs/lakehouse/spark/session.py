@@ -14,21 +14,25 @@ from lakehouse.config import Settings
 from lakehouse.config.home import make_private
 from lakehouse.plan.catalog import spark_catalog_properties
 from lakehouse.plan.tuning import FEW_ROWS, FEW_ROWS_SETTING
+from lakehouse.spark.scratch import hold_scratch
 
 # So few rows are one task's: in one partition they need no exchange.
 _ONE_TASK = 20_000
 # Of more rows each core has some, and no task too many.
 _LEAST_PER_TASK, _ROWS_PER_TASK = 10_000, 100_000
 _PARTITIONS, _SPARKS_PARTITIONS = "spark.sql.shuffle.partitions", 200
-_OF_FEW_ROWS = {
+_INTERPRETED = {
     "spark.sql.codegen.wholeStage": "false",
     # Spark's own fallback where generated code does not compile.
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+_PLANNED_ONCE = {
     "spark.sql.adaptive.enabled": "false",
     _PARTITIONS: "2",
     # A check of the plan behind each of the optimizer's rules.
     "spark.sql.lightweightPlanChangeValidation": "false",
 }
+_OF_FEW_ROWS = {**_INTERPRETED, **_PLANNED_ONCE}
 # What PySpark looks up by name each time that it needs it: the gateway then searches all jars.
 _LOOKED_UP = (
     "org.apache.spark.sql.classic.SparkSession",
@@ -70,6 +74,7 @@ def spark_session(app_name: str, settings: Settings) -> SparkSession:
     session = builder.getOrCreate()
     _keep_classes(session)
     _keep_quiet(session)
+    hold_scratch(session)
     return session
 
 
@@ -90,14 +95,17 @@ def _keep_quiet(session: SparkSession) -> None:
 def tune(session: SparkSession, rows: int) -> None:
     """Make a session fit for queries over so many rows.
 
-    Over few rows Spark interprets its plans, and does not plan again after each shuffle.
+    Over few rows Spark does not plan again after each shuffle, and interprets its plans.
 
     Args:
         session: Is changed; sessions made from it before are not.
         rows: How many rows a query reads at most.
     """
-    few = are_few(session, rows)
-    _set(session, _OF_FEW_ROWS if few else _of_many_rows(session, rows))
+    if are_few(session, rows):
+        _set(session, _OF_FEW_ROWS)
+    else:
+        once = _PLANNED_ONCE if rows <= FEW_ROWS else {}
+        _set(session, {**_of_many_rows(session, rows), **once})
 
 
 def are_few(session: SparkSession, rows: int) -> bool:
