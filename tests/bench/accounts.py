@@ -51,12 +51,14 @@ class Batch:
         # Which key of the batch, and how many keys it has that change again.
         key = f"if(i < {keys}, i, (i * 13) % {hot})"
         old = f"(j * {_STRIDE} + {self.number} * 104729) % {self.rows}"
-        new = f"{self.rows} + {self.number} * {_BATCH} + j"
+        # Beyond an int, which the product of two would overflow.
+        begins = self.number * _BATCH
+        new = f"{self.rows + begins} + j"
         return (
             f"SELECT *, CAST(if(j % 4 = 1, {new}, {old}) AS BIGINT) AS aid, "
             f"if(j % 4 = 1, if(i < {keys}, 'c', 'u'), "
             f"if(j >= {hot} AND j % 16 = 0, 'd', 'u')) AS op, "
-            f"CAST({self.number} * {_BATCH} + i AS BIGINT) AS v "
+            f"CAST({begins} + i AS BIGINT) AS v "
             f"FROM (SELECT *, {key} AS j FROM ({places}) AS places) AS keyed"
         )
 

@@ -88,4 +88,4 @@ def _write(writer: pq.ParquetWriter, rows: Sequence[Message]) -> int:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(sys.stdin.read())

@@ -88,4 +88,4 @@ def _stored(con: duckdb.DuckDBPyConnection, silver: list[str], key: list[str], o
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(sys.stdin.read())

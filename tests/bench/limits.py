@@ -33,8 +33,11 @@ def limit(
 
 def told_by(module: str, asked: Mapping[str, object]) -> tuple[Cost, dict[str, int]]:
     """What a program in a process of its own says that it took, and what it found."""
-    command = [sys.executable, "-m", module, json.dumps(asked)]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    command = [sys.executable, "-m", module]
+    # A thousand files are too long for an argument.
+    ended = subprocess.run(
+        command, input=json.dumps(asked), capture_output=True, text=True, check=False
+    )
     assert ended.returncode == 0, ended.stderr[-2000:]
     found = json.loads(ended.stdout)
     return Cost(float(found["cpu"]), float(found["wall"])), found

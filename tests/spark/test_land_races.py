@@ -25,8 +25,9 @@ from lakehouse.plan.records import RUNS
 from lakehouse.plan.submission import Run, application, arguments
 from lakehouse.spark.archive import open_archive
 from lakehouse.spark.branches import fast_forward
-from lakehouse.spark.bronze import Bronze, PartitionCount
+from lakehouse.spark.bronze import Bronze
 from lakehouse.spark.land import Landed, land, verify
+from lakehouse.spark.landed_counts import PartitionCount
 from lakehouse.spark.ledger import Ledger
 from lakehouse.steps.context import StepContext
 from lakehouse.steps.land import archive_landing

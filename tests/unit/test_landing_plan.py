@@ -255,3 +255,29 @@ def test_marks_of_transactions_are_read_before_their_data_and_statements_behind_
         [("shop.a.b", 0), ("shop.a.b", 1)],
         [("history", 0), ("shop", 0)],
     )
+
+
+@pytest.mark.parametrize(
+    ("offsets", "others", "told"),
+    [
+        (landed(5, 3), landed(5, 3), True),
+        (landed(5, 3), landed(6, 3), True),
+        (landed(5, 3), landed(4, 9), False),
+        (landed(5, 3), landed(5), False),
+        (landed(5), landed(5, topic="other"), False),
+        (landed(0), landed(5, topic="other"), True),
+        (landed(2), landed(5, topic_id="made again"), False),
+        (LandedOffsets(), LandedOffsets(), True),
+    ],
+)
+def test_offsets_are_within_others_when_nothing_is_beyond_those(
+    offsets: LandedOffsets, others: LandedOffsets, *, told: bool
+) -> None:
+    assert offsets.are_within(others) is told
+
+
+def test_offsets_without_ranges_are_those_before_they_were_landed() -> None:
+    ranges = [OffsetRange("t", 1, 2, 3, "id"), OffsetRange("new", 0, 0, 4, "other")]
+    assert landed(5, 3).without(ranges) == LandedOffsets(
+        {**landed(5, 2).topics, "new": TopicProgress("other", {0: 0})}
+    )

@@ -5,12 +5,11 @@ In: the plan, and what Kafka holds now. Out: nothing, or LandingRefused with the
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 
 from lakehouse.errors import LandingRefused
 from lakehouse.plan.landing import LandingPlan, plan_landing
-from lakehouse.plan.offsets import LandedOffsets, TopicBounds, TopicProgress
+from lakehouse.plan.offsets import TopicBounds
 
 
 def refuse_lost(
@@ -26,17 +25,7 @@ def refuse_lost(
     Raises:
         LandingRefused: With the offsets of each topic partition that are gone.
     """
-    starts: dict[str, dict[int, int]] = defaultdict(dict)
-    for each in plan.ranges:
-        starts[each.topic][each.partition] = each.start
-    before = LandedOffsets(
-        {
-            topic: TopicProgress(
-                progress.topic_id, {**progress.next_offsets, **starts.get(topic, {})}
-            )
-            for topic, progress in plan.landed.topics.items()
-        }
-    )
+    before = plan.landed.without(plan.ranges)
     plan_landing(before, bounds, gone=before.topics.keys() - set(existing))
 
 

@@ -105,6 +105,25 @@ class LandedOffsets:
         progress = self.topics.get(topic)
         return progress.next_offsets.get(partition) if progress is not None else None
 
+    def are_within(self, others: LandedOffsets) -> bool:
+        """Whether nothing is landed here that is not before other offsets of the same topics."""
+        return all(
+            number_of <= (others.next_offset(topic, number) or 0)
+            and progress.topic_id == others.topics[topic].topic_id
+            for topic, progress in self.topics.items()
+            for number, number_of in progress.next_offsets.items()
+            if number_of
+        )
+
+    def without(self, ranges: Iterable[OffsetRange]) -> LandedOffsets:
+        """The same before some ranges were landed."""
+        topics = dict(self.topics)
+        for each in ranges:
+            progress = topics.get(each.topic, TopicProgress(each.topic_id, {}))
+            starts = {**progress.next_offsets, each.partition: each.start}
+            topics[each.topic] = TopicProgress(progress.topic_id, starts)
+        return LandedOffsets(topics)
+
     def merged(self, older: LandedOffsets) -> LandedOffsets:
         """These offsets, and of `older` the topics and topic partitions that are missing here."""
         topics = dict(self.topics)

@@ -6,13 +6,14 @@ suite `bronze` from what Spark counted.
 
 from __future__ import annotations
 
-from pyspark.sql import Row
+from pyspark.sql import Row, SparkSession
 
 from lakehouse.names import bronze_table
 from lakehouse.plan.offsets import OffsetRange
 from lakehouse.quality.judgement import Measurement
 from lakehouse.quality.landed import LandedRanges
 from lakehouse.quality.metric_rows import Counted, Keyed
+from lakehouse.spark.appended import appends
 from lakehouse.spark.sql import any_of, in_partition, literal
 from lakehouse.spark.tables import full_name
 
@@ -25,14 +26,28 @@ TESTS = {
     "future_timestamps": "timestamp > landed_at + INTERVAL 1 HOUR",
     "ancient_timestamps": "timestamp < TIMESTAMP '2000-01-01'",
 }
+_LANDED = "landed_messages"
 _SUBJECT = "concat(coalesce(topic, '?'), '/', coalesce(string(partition), '?'))"
 
 
-def bronze_counted(source: str, landed: LandedRanges, width: int) -> tuple[str, ...]:
+def landed_messages(session: SparkSession, source: str, landed: LandedRanges) -> str:
+    """The relation that has what this try landed, as a view of the session.
+
+    Args:
+        session: In which it is read.
+        source: Its name.
+        landed: What this try landed.
+    """
+    reader = session.read.options(**appends(landed.known))
+    reader.table(full_name(bronze_table(source))).createOrReplaceTempView(_LANDED)
+    return _LANDED
+
+
+def bronze_counted(messages: str, landed: LandedRanges, width: int) -> tuple[str, ...]:
     """The messages of the landed ranges, and all that this try landed, counted.
 
     Args:
-        source: Its name.
+        messages: From `landed_messages`.
         landed: What this try landed.
         width: How many rules of persons the statements of tables count.
     """
@@ -47,15 +62,15 @@ def bronze_counted(source: str, landed: LandedRanges, width: int) -> tuple[str, 
         newest=f"if({own}, unix_micros(timestamp), NULL)",
         width=width,
     )
-    return (counted.select(full_name(bronze_table(source)), f"WHERE {_read(landed)}"),)
+    return (counted.select(messages, f"WHERE {_read(landed)}"),)
 
 
-def bronze_keys(source: str, landed: LandedRanges) -> tuple[str, ...]:
+def bronze_keys(messages: str, landed: LandedRanges) -> tuple[str, ...]:
     """The same messages, each by its offset."""
     if not landed.ranges:
         return ()
     keyed = Keyed(_SUBJECT, "offset", "0", n="1", rows="1")
-    return (keyed.select(full_name(bronze_table(source)), _read(landed)),)
+    return (keyed.select(messages, _read(landed)),)
 
 
 def _read(landed: LandedRanges) -> str:

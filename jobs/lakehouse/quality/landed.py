@@ -32,6 +32,7 @@ class LandedRanges:
         skipped: Topic partition → offsets between the end of what was landed before and the start
             of this landing, unless a person accepted their loss; only those that could be compared.
         until: Up to which time messages were landed; None for an archive's.
+        known: A snapshot of bronze that has none of them; None where all its files are looked at.
         parsed: `topic/partition` → metrics that only parsed messages tell.
     """
 
@@ -41,6 +42,7 @@ class LandedRanges:
     messages: Mapping[TopicPartition, int] = field(default_factory=dict)
     skipped: Mapping[TopicPartition, int] = field(default_factory=dict)
     until: datetime | None = None
+    known: int | None = None
     parsed: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     def hours_behind(self, newest: int | None) -> int | None:

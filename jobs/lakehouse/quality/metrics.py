@@ -18,7 +18,12 @@ from enum import StrEnum
 from pyspark.sql import Row, SparkSession
 
 from lakehouse.plan import records
-from lakehouse.quality.bronze_rows import bronze_counted, bronze_keys, bronze_measurement
+from lakehouse.quality.bronze_rows import (
+    bronze_counted,
+    bronze_keys,
+    bronze_measurement,
+    landed_messages,
+)
 from lakehouse.quality.judgement import Measurement
 from lakehouse.quality.landed import LandedRanges
 from lakehouse.quality.metric_rows import KEYED, OF_KEYS, PERHAPS_BACK, Counted, sums
@@ -68,11 +73,12 @@ def measure(
     width = max((len(target.rules) for target in targets), default=0)
     tables = [silver_rows(session, target, scope, width) for target in targets]
     referring = reference_rows(session, tables)
-    counted = [*(table.judged for table in tables), *bronze_counted(source, landed, width)]
+    messages = landed_messages(session, source, landed) if landed.ranges else ""
+    counted = [*(table.judged for table in tables), *bronze_counted(messages, landed, width)]
     large = [table for table in tables if _is_large(table, whole_up_to)]
     counted += [table.row_count for table in large]
     far = [each for each in referring if _is_far(each, whole_up_to)]
-    keyed = [*_keyed(tables, large, referring, far), *bronze_keys(source, landed)]
+    keyed = [*_keyed(tables, large, referring, far), *bronze_keys(messages, landed)]
     parts = [*counted, *_of_keys(keyed, width)]
     totals = session.sql(_totals(parts, width)).collect() if parts else ()
     rows = {row["subject"]: row for row in totals}

@@ -30,8 +30,8 @@ from lakehouse.spark.archive_parsing import (
     MESSAGE_COLUMNS,
     parsed_lines,
 )
-from lakehouse.spark.bronze import PartitionCount
 from lakehouse.spark.erased_messages import is_erased
+from lakehouse.spark.landed_counts import PartitionCount
 from lakehouse.spark.ranges import within
 
 

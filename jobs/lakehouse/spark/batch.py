@@ -6,7 +6,7 @@ schemas, and the ends that keep transactions whole.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -74,6 +74,7 @@ def open_batch(
     connector: Connector,
     parsed: Parsed,
     until: datetime | None,
+    lost: Collection[str] = (),
 ) -> Batch:
     """How far what is landed and not applied may be applied.
 
@@ -83,6 +84,7 @@ def open_batch(
         connector: Its position fields.
         parsed: What is landed and not applied.
         until: End of the data interval; None for whatever is there.
+        lost: Topics of which offsets were lost that transactions of the batch may have had.
     """
     followed, landed = parsed.followed, parsed.landed
     since = followed.since
@@ -90,7 +92,7 @@ def open_batch(
     placed, groups = complete(spark, source, connector, read, since)
     clock = _stream_time(groups, until)
     before_it = partial(told_earlier, spark, source, since)
-    around = Surroundings(clock, since.position, landed, before_it, since.left_behind)
+    around = Surroundings(clock, since.position, landed, before_it, since.left_behind, lost)
     cut = _cut(placed, groups, source, connector, around)
     if any(group.halves for group in groups):
         deadline = clock - patience_ms(source)

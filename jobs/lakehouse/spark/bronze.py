@@ -1,6 +1,6 @@
 """The bronze table of a source: raw messages as received, and how far its topics are landed.
 
-In: a source. Out: its table, the landed offsets that a ref of it carries, counts of a landing.
+In: a source. Out: its table, the landed offsets that a ref of it carries.
 The landed offsets travel as a property of the snapshot that added the messages. Snapshots of
 maintenance may lack it, and expiry may remove the last one that has it: then they are derived
 from the messages themselves.
@@ -31,18 +31,6 @@ from lakehouse.spark.tables import create_table, full_name
 OFFSETS_PROPERTY = "lakehouse.offsets"
 BATCH_ID_PROPERTY = "lakehouse.batch_id"
 RUN_ID_PROPERTY = "lakehouse.run_id"
-_COUNTED = ("topic", "partition", "messages", "first", "last")
-
-
-@dataclass(frozen=True, slots=True)
-class PartitionCount:
-    """What one landing added for one topic partition."""
-
-    topic: str
-    partition: int
-    messages: int
-    first: int
-    last: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +78,7 @@ class Bronze:
 
     def telling(self) -> int | None:
         """The newest snapshot of `main` whose commit carries the landed offsets; None for none."""
-        carrying = (each for each in self.ancestors(MAIN) if _offsets(each) is not None)
+        carrying = (each for each in self.ancestors(MAIN) if carried_offsets(each) is not None)
         return next((each.snapshot_id for each in carrying), None)
 
     def before(self, snapshot_id: int) -> LandedOffsets | None:
@@ -103,29 +91,6 @@ class Bronze:
         if parent is not None and metadata.snapshot_by_id(parent) is None:
             return None
         return _carried(islice(ancestors_of(snapshot, metadata), 1, None))
-
-    def counts(
-        self, spark: SparkSession, branch: str, run_id: str, landed_at: datetime
-    ) -> tuple[PartitionCount, ...]:
-        """What one landing staged on a branch, by topic partition."""
-        mine = (F.col("landed_at") == F.lit(landed_at)) & (F.col("run_id") == F.lit(run_id))
-        rows = (
-            spark.table(full_name(self.table, branch))
-            .where(mine)
-            .groupBy("topic", "partition")
-            .agg(
-                F.count("*").alias("messages"),
-                F.min("offset").alias("first"),
-                F.max("offset").alias("last"),
-            )
-            .collect()
-        )
-        return tuple(
-            sorted(
-                (PartitionCount(*(row[name] for name in _COUNTED)) for row in rows),
-                key=lambda count: (count.topic, count.partition),
-            )
-        )
 
     def messages(self, spark: SparkSession, ref: str = MAIN) -> DataFrame:
         """All messages of a ref."""
@@ -176,15 +141,16 @@ def _carried(history: Iterable[Snapshot]) -> LandedOffsets | None:
     """The landed offsets of the newest snapshot that has them, of a history, newest first."""
     snapshot = None
     for snapshot in history:
-        text = _offsets(snapshot)
-        if text is not None:
-            return LandedOffsets.from_json(text)
+        offsets = carried_offsets(snapshot)
+        if offsets is not None:
+            return offsets
     return LandedOffsets() if snapshot is None or _is_empty(snapshot) else None
 
 
-def _offsets(snapshot: Snapshot) -> str | None:
-    """The landed offsets that a commit carries, as JSON; None where it carries none."""
-    return snapshot.summary.get(OFFSETS_PROPERTY) if snapshot.summary else None
+def carried_offsets(snapshot: Snapshot) -> LandedOffsets | None:
+    """The landed offsets that a commit carries; None where it carries none."""
+    text = snapshot.summary.get(OFFSETS_PROPERTY) if snapshot.summary else None
+    return None if text is None else LandedOffsets.from_json(text)
 
 
 def _is_landing(row: RunRow) -> bool:

@@ -7,7 +7,7 @@ missing one. `design.md` §3 asks for proof, for topic partitions lag behind eac
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyspark.sql.functions as F
@@ -92,6 +92,7 @@ def look_again(
     marks: DataFrame,
     landed: LandedOffsets,
     topics: Mapping[str, str],
+    lost: Collection[str],
 ) -> Doubts:
     """Gather what a second look needs.
 
@@ -101,9 +102,15 @@ def look_again(
         marks: BEGIN and END of the batch.
         landed: How far bronze goes.
         topics: Data collection → its topic.
+        lost: Topics of which offsets were lost that the transactions may have had.
     """
     newest = envelopes.agg(F.expr("unix_micros(max(landed_at)) AS at")).collect()[0]["at"]
-    return Doubts(_behind(envelopes, fresh, marks, landed, topics), newest)
+    behind = _behind(envelopes, fresh, marks, landed, topics)
+    for collection, topic in topics.items():
+        if topic in lost:
+            # Anything may have stood there.
+            behind[collection] = (behind[collection][0], _NEWEST)
+    return Doubts(behind, newest)
 
 
 def _behind(

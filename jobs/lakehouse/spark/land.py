@@ -29,10 +29,10 @@ from lakehouse.spark.bronze import (
     OFFSETS_PROPERTY,
     RUN_ID_PROPERTY,
     Bronze,
-    PartitionCount,
 )
 from lakehouse.spark.bronze_schema import SCHEMA
 from lakehouse.spark.commits import FAILURES
+from lakehouse.spark.landed_counts import PartitionCount, staged_counts
 from lakehouse.spark.lost_offsets import lost_property
 from lakehouse.spark.session import tune
 from lakehouse.spark.tables import append_nothing, append_on_branch
@@ -112,7 +112,7 @@ def _land_once(spark: SparkSession, bronze: Bronze, landing: Landing, branch: st
     landed_at = datetime.now(UTC)
     _stage(spark, bronze, landing, branch, plan, landed_at)
     staged = bronze.head(branch)
-    counts = bronze.counts(spark, branch, landing.run_id, landed_at)
+    counts = staged_counts(spark, bronze, branch, landing.run_id, landed_at)
     verify(plan, counts)
     landing.check(plan, counts)
     try:

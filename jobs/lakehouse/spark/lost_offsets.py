@@ -36,13 +36,31 @@ def lost_offsets(bronze: Bronze, since: LandedOffsets) -> tuple[OffsetRange, ...
     return tuple(sorted(each for each in told if _is_behind(each, since)))
 
 
+def lost_topics(bronze: Bronze, since: LandedOffsets) -> frozenset[str]:
+    """The topics of which offsets were lost that transactions behind `since` may have had.
+
+    What waits for the rest of a transaction begins right behind the lost ones, or before them.
+
+    Args:
+        bronze: The source's messages.
+        since: Up to where silver has the messages.
+    """
+    told = (each for snapshot in bronze.ancestors() for each in _told(snapshot))
+    return frozenset(each.topic for each in told if each.end >= _next_of(each, since))
+
+
 def _told(snapshot: Snapshot) -> list[OffsetRange]:
     text = snapshot.summary.get(_PROPERTY) if snapshot.summary else None
     return [OffsetRange(*each) for each in json.loads(text or "[]")]
 
 
 def _is_behind(lost: OffsetRange, since: LandedOffsets) -> bool:
+    return lost.start >= _next_of(lost, since)
+
+
+def _next_of(lost: OffsetRange, since: LandedOffsets) -> int:
+    """The first offset that silver does not have, in the topic partition of a range."""
     progress = since.topics.get(lost.topic)
     if progress is None or progress.topic_id != lost.topic_id:
-        return True
-    return lost.start >= progress.next_offsets.get(lost.partition, 0)
+        return 0
+    return progress.next_offsets.get(lost.partition, 0)

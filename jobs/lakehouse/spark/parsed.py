@@ -18,6 +18,8 @@ from lakehouse.plan.groups import Group
 from lakehouse.plan.incarnations import Incarnations
 from lakehouse.plan.offsets import LandedOffsets
 from lakehouse.plan.progress import messages_between
+from lakehouse.spark.appended import appends, known_snapshot
+from lakehouse.spark.bronze import Bronze
 from lakehouse.spark.envelopes import ROWS_OF_WORK, parse, read_slice
 from lakehouse.spark.incarnations import with_incarnations
 from lakehouse.spark.new_logs import Followed, follow_logs
@@ -53,17 +55,29 @@ class Parsed:
 
 
 def read_slice_parsed(
-    spark: SparkSession, source: SourceConfig, since: Since, end: LandedOffsets
+    spark: SparkSession,
+    source: SourceConfig,
+    since: Since,
+    end: LandedOffsets,
+    known: int | None = None,
 ) -> tuple[DataFrame, DataFrame]:
     """Bronze rows, and the same parsed.
 
     A local checkpoint keeps the rows and cuts the plan short, unlike a cache: each later query
     would analyse the whole parsing again.
+
+    Args:
+        spark: The session.
+        source: The source.
+        since: Where it begins.
+        end: Where it ends.
+        known: From `appended.known_snapshot`.
     """
     count = messages_between(since.progress, end)
     work = ROWS_OF_WORK * count
     tune(spark, work)
-    messages = in_tasks(read_slice(spark, source, since.progress, end, _EACH_FILE_ALONE), count)
+    options = {**_EACH_FILE_ALONE, **appends(known)}
+    messages = in_tasks(read_slice(spark, source, since.progress, end, options), count)
     connector = CONNECTORS[source.connector]
     envelopes = parse(messages, source, connector, sorted(end.topics), since.epochs)
     # A part of it is generated while it runs, in whatever way the session is tuned then.
@@ -84,7 +98,12 @@ class LastParsed:
         self._parsed: Parsed | None = None
 
     def read(
-        self, spark: SparkSession, source: SourceConfig, since: Since, landed: LandedOffsets
+        self,
+        spark: SparkSession,
+        source: SourceConfig,
+        since: Since,
+        bronze: Bronze,
+        landed: LandedOffsets,
     ) -> Parsed:
         """Parse what is landed and not applied, or take what the step before has parsed.
 
@@ -92,6 +111,7 @@ class LastParsed:
             spark: The session, the same for all steps.
             source: The source.
             since: What is known before it.
+            bronze: Its messages.
             landed: How far bronze goes.
         """
         of = (source, replace(since, incarnations=Incarnations()), landed)
@@ -112,7 +132,9 @@ class LastParsed:
             messages, envelopes = (
                 (kept.messages, kept.envelopes)
                 if kept is not None
-                else read_slice_parsed(spark, source, since, landed)
+                else read_slice_parsed(
+                    spark, source, since, landed, known_snapshot(bronze, since.progress.offsets)
+                )
             )
             followed = follow_logs(spark, source, since, landed, envelopes, named)
             groups = profile(followed.envelopes, followed.since.position)

@@ -6,7 +6,7 @@ so that what is applied is a prefix of whole source transactions (`design.md` §
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -66,6 +66,7 @@ class Surroundings:
             a restarted connector may send the last events of a transaction alone, and its END.
         left_behind: Whether an event is of a transaction that an earlier batch found whole, as a
             condition: its table was held, its BEGIN and END are not in the batch.
+        lost: Topics of which offsets were lost that transactions of the batch may have had.
     """
 
     stream_time_ms: int
@@ -73,6 +74,7 @@ class Surroundings:
     landed: LandedOffsets
     earlier: Earlier
     left_behind: str
+    lost: Collection[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +137,7 @@ def _judge(
         if before is not None:
             found = once(gather(marks, events.unionByName(before.selectExpr("*", *_APPLIED))))
     if summary["short"]:
-        doubts = look_again(envelopes, fresh, marks, around.landed, topics)
+        doubts = look_again(envelopes, fresh, marks, around.landed, topics, around.lost)
         states = judge_transactions(found, seen.newest, topics, deadline, doubts)
         summary = summarise(states)
     return _Judged(fresh, states, summary, seen.unmarked, deadline)

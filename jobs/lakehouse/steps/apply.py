@@ -19,6 +19,7 @@ from lakehouse.plan.tables import TablePlan
 from lakehouse.quality.statements import as_renamed, incarnations
 from lakehouse.spark.batch import open_batch
 from lakehouse.spark.bronze import Bronze
+from lakehouse.spark.lost_offsets import lost_topics
 from lakehouse.spark.since import since_cut
 from lakehouse.spark.stage import Staged
 from lakehouse.steps.applying import Applying
@@ -62,13 +63,15 @@ def run(context: StepContext) -> StepOutcome:
 
 def _landed(context: StepContext, turn: Turn) -> StepOutcome:
     connector = CONNECTORS[context.source.connector]
-    landed = Bronze(context.source.name, context.ledger).landed(context.spark)
+    bronze = Bronze(context.source.name, context.ledger)
+    landed = bronze.landed(context.spark)
     recorded = context.ledger.schema_versions(context.source.name)
     lives = incarnations(recorded, connector.name)
     since = since_cut(context.spark, context.source, turn.cut, lives)
     context = replace(context, source=as_renamed(context.source, recorded))
-    parsed = context.parsed.read(context.spark, context.source, since, landed)
-    batch = open_batch(context.spark, context.source, connector, parsed, context.until)
+    parsed = context.parsed.read(context.spark, context.source, since, bronze, landed)
+    lost = lost_topics(bronze, since.progress.offsets)
+    batch = open_batch(context.spark, context.source, connector, parsed, context.until, lost)
     work = Applying(context, connector, turn.token, turn.check, turn.cut, since, batch)
     return _apply(work, *table_plans(work, recorded))
 

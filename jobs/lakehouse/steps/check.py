@@ -69,11 +69,12 @@ def _read(context: StepContext) -> LandedSchemas:
     connector = CONNECTORS[source.connector]
     cut = context.ledger.newest_cut(source.name)
     since = since_cut(spark, source, cut, Incarnations())
-    end = Bronze(source.name, context.ledger).landed(spark)
+    bronze = Bronze(source.name, context.ledger)
+    end = bronze.landed(spark)
     recorded = context.ledger.schema_versions(source.name)
     if not end.topics:
         return LandedSchemas({}, {}, (), recorded)
-    parsed = context.parsed.read(spark, source, since, end)
+    parsed = context.parsed.read(spark, source, since, bronze, end)
     followed, groups = parsed.followed, parsed.groups
     envelopes = followed.envelopes
     beside = Landed(groups, recorded, end, followed.since.epochs)

@@ -17,7 +17,7 @@ from lakehouse.plan.landing import LandingPlan, gone_topics, landing_topics, pla
 from lakehouse.plan.lost_ranges import refuse_lost, refuse_other_topics
 from lakehouse.plan.offsets import LandedOffsets, landing_tasks
 from lakehouse.spark.archive import Archive, open_archive, refuse_differences
-from lakehouse.spark.bronze import Bronze, PartitionCount
+from lakehouse.spark.bronze import Bronze
 from lakehouse.spark.kafka import (
     read_messages,
     read_topic_configs,
@@ -25,6 +25,7 @@ from lakehouse.spark.kafka import (
     read_topics,
 )
 from lakehouse.spark.land import Landed, Landing, land
+from lakehouse.spark.landed_counts import PartitionCount
 from lakehouse.spark.ranges import within
 from lakehouse.spark.session import tune
 from lakehouse.steps.context import Json, StepContext, StepOutcome

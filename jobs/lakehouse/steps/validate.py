@@ -39,6 +39,7 @@ from lakehouse.quality.references import (
 from lakehouse.quality.samples import find_samples
 from lakehouse.quality.set_aside import set_aside
 from lakehouse.quality.staged import Target, staged_cut, targets
+from lakehouse.spark.appended import known_snapshot
 from lakehouse.spark.bronze import Bronze
 from lakehouse.spark.metadata import missing_of, row_count
 from lakehouse.steps.context import StepContext, StepOutcome
@@ -94,7 +95,9 @@ def _validate_staged(context: StepContext, apply: RunRow) -> StepOutcome:
 def _landed(context: StepContext, cut: StagedCut) -> LandedRanges:
     bronze = Bronze(context.source.name, context.ledger)
     runs = context.ledger.runs(context.source.name)
-    return landed_ranges(runs, context.run_id, context.run_started, bronze.before, cut.topics)
+    found = landed_ranges(runs, context.run_id, context.run_started, bronze.before, cut.topics)
+    before = bronze.landed(context.spark).without(found.ranges)
+    return replace(found, known=known_snapshot(bronze, before))
 
 
 def _refuse_gone(context: StepContext, tables: Iterable[Target], newest: str) -> None:
