@@ -19,7 +19,11 @@ _PLACE = ("topic", "partition", "offset")
 
 def land(campaign: Campaign, run_id: str) -> None:
     campaign.bank.transfer(2)
-    assert execute("land", campaign.context(run_id)).status == "succeeded"
+    outcome = execute("land", campaign.context(run_id))
+    assert outcome.status == "succeeded"
+    newest = campaign.runs.spark.table("lakehouse.bronze.appended").where(f"run_id = '{run_id}'")
+    [(sent_ms,)] = newest.selectExpr("max(unix_millis(timestamp))").collect()
+    assert outcome.detail["newest_ms"] == sent_ms
 
 
 def test_only_what_came_since_is_looked_at_while_nothing_but_appends_came(

@@ -12,8 +12,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-import pyarrow as pa
-
 from expectations import SUITES
 from lakehouse.plan.records import CUTS, QUARANTINE, RESULTS, RUNS, SCHEMA_VERSIONS, Record
 from lakehouse.plan.records import ResultRow as Result
@@ -51,7 +49,6 @@ class Story:
             size = max(-(-len(rows) // _COMMITS), 1)
             for part in range(0, len(rows), size):
                 ledger.append(table, rows[part : part + size])
-        _land(self, ledger)
 
     def add(self, table: str, *rows: Record) -> None:
         self.rows.setdefault(f"quality.{table}", []).extend(rows)
@@ -167,13 +164,3 @@ def _samples(told: Story) -> list[object]:
         {"key": json.dumps(key), "messages": [[topic, 0, 8800 + 7 * n], [topic, 0, 8950 + n]]}
         for n, key in enumerate(keys)
     ]
-
-
-def _land(told: Story, ledger: Ledger) -> None:
-    """A bronze table with one message, the newest."""
-    begun = START + (told.runs - 1) * EVERY
-    times = {"timestamp": begun + timedelta(seconds=5), "landed_at": begun + timedelta(seconds=6)}
-    schema = pa.schema([(name, pa.timestamp("us", tz="UTC")) for name in times])
-    ledger.catalog.create_namespace_if_not_exists("bronze")
-    table = ledger.catalog.create_table(f"bronze.{told.source}", schema)
-    table.append(pa.Table.from_pylist([times], schema=schema))

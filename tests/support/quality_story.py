@@ -75,7 +75,9 @@ def _outcome(
     """Counts, detail and sentence of a step that succeeds."""
     told, landed = run.told, sum(run.landed.values())
     if step == "land":
-        return {"messages": landed}, {}, f"landed {landed} new messages of {told.tables} topics"
+        sent = run.begun + timedelta(seconds=5)
+        newest: dict[str, object] = {"newest_ms": round(sent.timestamp() * 1000)}
+        return {"messages": landed}, newest, f"landed {landed} new messages of {told.tables} topics"
     if step == "apply":
         laws = {(told.topic(n), 0): _law(n, count) for n, count in run.landed.items()}
         applied = sum(law.applied for law in laws.values())

@@ -15,18 +15,25 @@ from lakehouse.spark.appended import appends, before_branch
 from lakehouse.spark.bronze import Bronze
 from lakehouse.spark.tables import full_name
 
-_COUNTED = ("topic", "partition", "messages", "first", "last")
+_COUNTED = ("topic", "partition", "messages", "first", "last", "newest_ms")
+# Whoever sends a message may stamp it with any time; pages show years up to 9999.
+_LATEST_MS = 253_402_300_799_000
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionCount:
-    """What one landing added for one topic partition."""
+    """What one landing added for one topic partition.
+
+    Attributes:
+        newest_ms: The newest timestamp of a message, in milliseconds since the epoch.
+    """
 
     topic: str
     partition: int
     messages: int
     first: int
     last: int
+    newest_ms: int | None = None
 
 
 def staged_counts(
@@ -47,6 +54,7 @@ def staged_counts(
             F.count("*").alias("messages"),
             F.min("offset").alias("first"),
             F.max("offset").alias("last"),
+            F.expr(f"max(least(unix_millis(timestamp), {_LATEST_MS}L))").alias("newest_ms"),
         )
         .collect()
     )

@@ -42,16 +42,12 @@ def newest_rows(scan: DataScan, table: ControlTable, count: int) -> list[Record]
     return found
 
 
-def newest_in(task: FileScanTask, column: int) -> datetime | None:
-    """The newest value of a time column in a data file; None where its manifest does not say."""
+def _limit(task: FileScanTask, column: int) -> datetime:
+    """The newest value of a time column in a data file, as its manifest says."""
     bound = (task.file.upper_bounds or {}).get(column)
     if bound is None:
-        return None
+        return _LATEST
     return _EPOCH + timedelta(microseconds=int(from_bytes(TimestamptzType(), bound)))
-
-
-def _limit(task: FileScanTask, column: int) -> datetime:
-    return newest_in(task, column) or _LATEST
 
 
 def _time(row: Record, table: ControlTable) -> datetime:

@@ -170,6 +170,9 @@ def landing_outcome(
             for topic, progress in landed.plan.landed.topics.items()
         },
         "snapshot_id": landed.snapshot_id,
+        "newest_ms": max(
+            (c.newest_ms for c in landed.counts if c.newest_ms is not None), default=None
+        ),
         "starts": [[each.topic, each.partition, each.start] for each in landed.plan.ranges],
         "until": context.until.isoformat() if context.until else None,
         "archive": str(context.archive) if context.archive else None,

@@ -6,14 +6,11 @@ the number of its runs matters.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 
-from pyiceberg.exceptions import NoSuchTableError
-from pyiceberg.expressions import GreaterThanOrEqual
-
-from lakehouse.names import bronze_table
 from lakehouse.plan.records import (
     RESULTS,
     SCHEMA_VERSIONS,
@@ -26,10 +23,9 @@ from lakehouse.plan.records import (
 from lakehouse.quality.run_report import steps_of
 from lakehouse.quality.summary import Recent, open_quarantine
 from lakehouse.spark.ledger import Ledger
-from lakehouse.spark.newest import newest_in
-from lakehouse.spark.opening import load_table
 
 RUNS_SHOWN = 30
+_EPOCH = datetime.fromtimestamp(0, UTC)
 # Of all runs: as many as there are expectations for each table and topic partition.
 _MOST_RESULTS = 200_000
 _MOST_VERSIONS = 2_000
@@ -83,24 +79,13 @@ def read_source(ledger: Ledger, source: str, connector: str, recent: Recent) -> 
         versions=tuple(row for row in versions if isinstance(row, SchemaVersionRow)),
         quarantine=waiting,
         is_quarantine_whole=is_whole,
-        newest_message=_newest_message(ledger, source, steps),
+        newest_message=_newest_message(steps),
     )
 
 
-def _newest_message(
-    ledger: Ledger, source: str, runs: Sequence[Sequence[RunRow]]
-) -> datetime | None:
-    """The newest timestamp in bronze, from the bounds of the files that the newest runs landed."""
+def _newest_message(runs: Sequence[Sequence[RunRow]]) -> datetime | None:
+    """The newest timestamp of a message, as the landings of some runs tell it."""
     landings = [row for run in runs for row in run if row.step == "land"]
-    try:
-        bronze = load_table(ledger.catalog, bronze_table(source))
-    except NoSuchTableError:
-        return None
-    since = min((row.started_at for row in landings), default=None)
-    if since is None:
-        return None
-    column = bronze.schema().find_field("timestamp").field_id
-    landed = GreaterThanOrEqual(term="landed_at", value=since.isoformat())
-    files = bronze.scan(row_filter=landed).plan_files()
-    found = [time for task in files if (time := newest_in(task, column)) is not None]
-    return max(found, default=None)
+    told = (json.loads(row.detail).get("newest_ms") for row in landings)
+    newest = max((ms for ms in told if ms is not None), default=None)
+    return None if newest is None else _EPOCH + timedelta(milliseconds=newest)
