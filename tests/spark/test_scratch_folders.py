@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -13,7 +14,9 @@ ENDS_S = 20
 
 def run(home: Path, end: str) -> int:
     command = [sys.executable, "-m", "tests.support.killed_scratch", str(home), end]
-    return subprocess.run(command, check=False).returncode
+    # Else it has the scratch folder of this process's session.
+    environment = {name: text for name, text in os.environ.items() if name != "SPARK_CONF_DIR"}
+    return subprocess.run(command, env=environment, check=False).returncode
 
 
 def blocks(home: Path) -> list[Path]:
