@@ -118,7 +118,7 @@ def test_a_staged_file_that_breaks_before_validate_is_named_and_nothing_is_publi
     assert (outcome.status, outcome.exit_code) == ("failed", 1)
     assert file.name in outcome.message
     assert "`lakehouse doctor --source upkeep` names those that are gone" in outcome.message
-    assert "the next run stages its rows again" in outcome.message
+    assert "what was only staged the next run stages again" in outcome.message
     refused = execute("publish", context)
     assert (refused.status, refused.exit_code) == ("failed", 1)
     assert "is not validated" in refused.message
