@@ -30,8 +30,11 @@ def hold_scratch(session: SparkSession) -> None:
     """
     own = set(_own(session))
     for folder in own - _HELD.keys():
-        _HELD[folder] = os.open(folder / _OWNER, os.O_CREAT | os.O_RDWR, 0o600)
+        # Locked before it has its name: to whoever looks meanwhile it would be nobody's.
+        unnamed = folder / f"{_OWNER}.new"
+        _HELD[folder] = os.open(unnamed, os.O_CREAT | os.O_RDWR, 0o600)
         fcntl.flock(_HELD[folder], fcntl.LOCK_EX)
+        unnamed.rename(folder / _OWNER)
     for root in {folder.parent for folder in own}:
         for owner in root.glob(f"*/{_OWNER}"):
             if owner.parent not in _HELD and _is_left(owner):
