@@ -91,18 +91,25 @@ def test_an_apply_that_meets_a_broken_file_names_it_and_doctor_mends_the_table(
 
 
 @pytest.mark.further
-@pytest.mark.parametrize("find", [newest_rows, deletion_vector])
+@pytest.mark.parametrize(
+    ("find", "said"),
+    [
+        (newest_rows, "a file is not as it was written"),
+        (deletion_vector, "{file} is not there, or"),
+    ],
+)
 def test_an_apply_that_meets_flipped_bytes_says_so_and_a_rebuild_mends_the_table(
-    spark: SparkSession, settings: Settings, tmp_path: Path, find: Find
+    spark: SparkSession, settings: Settings, tmp_path: Path, find: Find, said: str
 ) -> None:
     name = f"met_flipped_{find.__name__}"
     campaign = damaged(spark, settings, tmp_path, name)
-    flip(find(campaign, f"silver_{name}.public__giro"))
+    file = find(campaign, f"silver_{name}.public__giro")
+    flip(file)
 
     outcomes = ran(campaign)
 
     assert list(outcomes) == ["land", "check", "apply"]
-    assert_failed(campaign, outcomes["apply"], "not as it was written")
+    assert_failed(campaign, outcomes["apply"], said.format(file=file.name))
     assert f"`lakehouse rebuild --source {name}`" in outcomes["apply"].message
     context = replace(campaign.runs.context(), rebuild=Rebuild())
     rebuilt = [execute(step, context).status for step in ("apply", "validate", "publish")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -21,8 +22,7 @@ KAFKA = {"bootstrap.servers": "127.0.0.1:1", "sasl.password": SECRET}
 TOML = 'connector = "mysql"\ntopic_prefix = "shop"\n'
 
 
-def said_by(error: type[LakehouseError], work: object) -> str:
-    assert callable(work)
+def said_by(error: type[LakehouseError], work: Callable[[], object]) -> str:
     with pytest.raises(error) as told:
         work()
     assert SECRET not in str(told.value)

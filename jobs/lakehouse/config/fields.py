@@ -134,10 +134,11 @@ TopicPrefix = Annotated[
     ),
 ]
 
+SOURCE_NAME = r"^[a-z][a-z0-9_]{0,62}$"
 SourceName = Annotated[
     str,
     Field(
-        pattern=r"^[a-z][a-z0-9_]{0,62}$",
+        pattern=SOURCE_NAME,
         description="a name of lower-case letters, digits and '_' that starts with a letter",
     ),
 ]

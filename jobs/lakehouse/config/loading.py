@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from pydantic import ValidationError
 
-from lakehouse.config.fields import TOPIC_PREFIX
+from lakehouse.config.fields import SOURCE_NAME, TOPIC_PREFIX
 from lakehouse.config.messages import explain
 from lakehouse.config.rule_files import with_rules
 from lakehouse.config.settings import Settings
@@ -24,7 +24,6 @@ from lakehouse.errors import ConfigError
 Toml: TypeAlias = dict[str, object]
 
 # Where the rest of a file is no TOML, its topics are still its own.
-_NAME = re.compile(r"\w+")
 _PREFIX_LINE = re.compile(
     r"""^[ \t]*topic_prefix[ \t]*=[ \t]*(["'])(?P<prefix>[^"'\n]+)\1""", re.MULTILINE
 )
@@ -169,7 +168,7 @@ def _merged(defaults: Toml, given: Toml) -> Toml:
 
 
 def _how_to_write(name: str) -> str:
-    return f"write {name}.toml there, or " if _NAME.fullmatch(name) else ""
+    return f"write {name}.toml there, or " if re.fullmatch(SOURCE_NAME, name) else ""
 
 
 def _texts(settings: Settings) -> dict[Path, str]:

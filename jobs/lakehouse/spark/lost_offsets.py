@@ -8,7 +8,7 @@ the landing's own row. Expiry forgets it with the snapshot: days behind a cut th
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import astuple
 
 from pyiceberg.table.snapshots import Snapshot
@@ -32,8 +32,7 @@ def lost_offsets(bronze: Bronze, since: LandedOffsets) -> tuple[OffsetRange, ...
         bronze: The source's messages.
         since: Up to where silver has the messages.
     """
-    told = (each for snapshot in bronze.ancestors() for each in _told(snapshot))
-    return tuple(sorted(each for each in told if _is_behind(each, since)))
+    return tuple(sorted(each for each in _all_told(bronze) if _is_behind(each, since)))
 
 
 def lost_topics(bronze: Bronze, since: LandedOffsets) -> frozenset[str]:
@@ -45,8 +44,11 @@ def lost_topics(bronze: Bronze, since: LandedOffsets) -> frozenset[str]:
         bronze: The source's messages.
         since: Up to where silver has the messages.
     """
-    told = (each for snapshot in bronze.ancestors() for each in _told(snapshot))
-    return frozenset(each.topic for each in told if each.end >= _next_of(each, since))
+    return frozenset(lost.topic for lost in _all_told(bronze) if lost.end >= _next_of(lost, since))
+
+
+def _all_told(bronze: Bronze) -> Iterator[OffsetRange]:
+    return (each for snapshot in bronze.ancestors() for each in _told(snapshot))
 
 
 def _told(snapshot: Snapshot) -> list[OffsetRange]:
