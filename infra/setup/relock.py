@@ -22,6 +22,7 @@ _OPTIONS = (
 )
 AUDIT_LOCK = Path(__file__).with_name("audit.lock")
 PEERS_LOCK = Path(__file__).with_name("peers.lock")
+HUDI_LOCK = Path(__file__).with_name("hudi.lock")
 # pyspark comes as source: what builds it is pinned too.
 _BUILD_PACKAGES = "setuptools\nwheel\n"
 # What looks at dependencies is none of them.
@@ -31,6 +32,9 @@ _PEERS_PACKAGES = (
     "deltalake==1.6.6\nduckdb==2.0.0\nmatplotlib==3.11.2\npyarrow\npyiceberg[sql-sqlite]==0.12.0\n"
 )
 
+# Hudi has no bundle for the Spark of this project.
+_HUDI_PACKAGES = "duckdb==2.0.0\npyarrow\npyspark==3.5.9\n"
+
 
 def main() -> int:
     """Makes the lock files; returns the exit code."""
@@ -39,6 +43,7 @@ def main() -> int:
         _compile(BUILD_LOCK, ("-",), _BUILD_PACKAGES)
         _compile(AUDIT_LOCK, ("-",), _AUDIT_PACKAGES)
         _compile(PEERS_LOCK, ("-",), _PEERS_PACKAGES)
+        _compile(HUDI_LOCK, ("-",), _HUDI_PACKAGES)
         _compile(LOCK_FILE, ("-",), "uv\n")
     except SetupError as error:
         print(f"[setup] failed: {error}", file=sys.stderr)

@@ -15,7 +15,7 @@ from infra.setup.extra import extra_environment
 from infra.setup.jars import extra_jars
 from infra.setup.layout import REPOSITORY, java_home
 from infra.setup.lock import Jar
-from infra.setup.relock import PEERS_LOCK
+from infra.setup.relock import HUDI_LOCK, PEERS_LOCK
 from tests.bench.accounts import Batch
 from tests.bench.cpu import Cost
 
@@ -24,8 +24,8 @@ PEERS = {
     "delta-rs": "delta_rs",
     "PyIceberg upsert": "pyiceberg_upsert",
     "Delta Lake MERGE": "delta_spark",
+    "Hudi merge-on-read": "hudi_spark",
 }
-_IN_SPARK = "delta_spark"
 _DELTA = (
     Jar(
         "io.delta",
@@ -40,6 +40,17 @@ _DELTA = (
         "c46735481fa8e326b0957be02b4420cbcab4b325bb08009b7f2045a95133f1cc",
     ),
 )
+_HUDI = (
+    Jar(
+        "org.apache.hudi",
+        "hudi-spark3.5-bundle_2.12",
+        "1.2.0",
+        "cc79fba00822f3a6c3a860df99375c2e3d4a034d037dbf4213a4966a706a7676",
+    ),
+)
+# Program → the jars that its Spark gets.
+_JARS = {"delta_spark": ("delta", _DELTA), "hudi_spark": ("hudi", _HUDI)}
+_LOCKS = {"delta_rs": PEERS_LOCK, "pyiceberg_upsert": PEERS_LOCK, "hudi_spark": HUDI_LOCK}
 
 
 class PeerProcess:
@@ -91,11 +102,13 @@ class PeerProcess:
 
 def _means(program: str) -> tuple[Path, tuple[str, ...]]:
     """Which Python runs a peer, and what it is told beside its folder."""
-    if program == _IN_SPARK:
-        # The same Spark, with jars of its own.
-        found = sorted(extra_jars("delta", _DELTA).glob("*.jar"))
-        return Path(sys.executable), (",".join(map(str, found)),)
-    return extra_environment(PEERS_LOCK) / "bin" / "python", ()
+    lock = _LOCKS.get(program)
+    # Delta Lake runs in the project's own Spark.
+    python = extra_environment(lock) / "bin" / "python" if lock else Path(sys.executable)
+    if program not in _JARS:
+        return python, ()
+    found = sorted(extra_jars(*_JARS[program]).glob("*.jar"))
+    return python, (",".join(map(str, found)),)
 
 
 def _environment() -> dict[str, str]:

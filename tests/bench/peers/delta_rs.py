@@ -5,8 +5,6 @@ python -m tests.bench.peers.delta_rs FOLDER
 
 from __future__ import annotations
 
-import sys
-
 import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 
@@ -40,4 +38,4 @@ class DeltaRs:
 
 
 if __name__ == "__main__":
-    serve(DeltaRs(sys.argv[1]))
+    serve(DeltaRs)

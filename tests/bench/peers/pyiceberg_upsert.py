@@ -5,7 +5,6 @@ python -m tests.bench.peers.pyiceberg_upsert FOLDER
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -45,4 +44,4 @@ class PyIceberg:
 
 
 if __name__ == "__main__":
-    serve(PyIceberg(sys.argv[1]))
+    serve(PyIceberg)

@@ -8,6 +8,7 @@ each key is worked out by DuckDB before the clock starts: parsing is not counted
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import asdict
@@ -36,11 +37,18 @@ class Peer(Protocol):
         """The Parquet files that hold the rows, and nothing but them."""
 
 
-def serve(peer: Peer) -> None:
-    """Do what the lines of standard input say, until they end."""
-    for line in sys.stdin:
-        asked = json.loads(line)
-        print(json.dumps(_done(peer, asked)), flush=True)
+def serve(kind: Callable[..., Peer]) -> None:
+    """Do what the lines of standard input say, until they end.
+
+    Args:
+        kind: Makes the peer of what the command line says.
+    """
+    # What a peer's libraries print goes to standard error: here each line is an answer.
+    with os.fdopen(os.dup(1), "w", encoding="utf-8") as answers:
+        os.dup2(2, 1)
+        peer = kind(*sys.argv[1:])
+        for line in sys.stdin:
+            print(json.dumps(_done(peer, json.loads(line))), file=answers, flush=True)
 
 
 def _done(peer: Peer, asked: dict[str, object]) -> dict[str, object]:
