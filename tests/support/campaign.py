@@ -76,6 +76,7 @@ class Campaign:
     Attributes:
         kills: Failpoint → how many processes died at it.
         spared: Failpoints at which nothing died, since the work was done without reaching them.
+        said: What the process that was to die last printed.
     """
 
     runs: Runs
@@ -83,6 +84,7 @@ class Campaign:
     reader: Reader
     kills: Counter[str] = field(default_factory=Counter)
     spared: Counter[str] = field(default_factory=Counter)
+    said: str = ""
 
     def kill(self, where: str, nth: int = 1, *, alone: bool = False) -> bool:
         """Do the work that a failpoint is in, in a process that dies there; whether it died.
@@ -206,6 +208,7 @@ class Campaign:
             check=False,
             timeout=500,
         )
+        self.said = ended.stdout[-2000:]
         assert ended.returncode in (0, -signal.SIGKILL), ended.stderr[-4000:]
         return ended.returncode
 
