@@ -30,6 +30,8 @@ class Group:
         snapshots_ended: How many end it.
         suspects: How many may be of events that silver has already.
         unplaced: How many are read events that what was streamed before them places.
+        last_unplaced: Offset of the last of them; None for none.
+        first_placed: Offset of the first message that is none; None for none.
         halves: How many are halves of key changes that no transaction keeps together.
         first_incremental: Lowest position of an incremental snapshot's event; None for none.
         last_incremental: The highest one.
@@ -64,6 +66,8 @@ class Group:
     suspects: int
     unplaced: int
     truncate: str | None
+    last_unplaced: int | None = None
+    first_placed: int | None = None
     halves: int = 0
     snapshots_begun: int = 0
     snapshots_ended: int = 0

@@ -62,10 +62,11 @@ def judge_events(rows: DataFrame, stored: DataFrame, barrier: str, *, is_bag: bo
     older = f"position < coalesce(stored_position, '') OR NOT ({_survives(barrier)})"
     follows = "topic = stored_at.topic AND partition = stored_at.partition"
     repeats = f"position = stored_position AND NOT ({follows} AND offset > stored_at.offset)"
-    # In the order of the keys, by which the events are grouped next: rows are wide to sort.
-    same = "row_key, topic, partition, change, position, op, total_order, image_hash"
-    nth = f"row_number() OVER (PARTITION BY {same} ORDER BY offset)"
-    again = f"(op != {literal(READ)} AND {nth} > 1)" if is_bag else f"{nth} > 1"
+    # By the key alone, by which the events are grouped next: rows are wide to exchange and to sort.
+    same = "position, change, topic, partition, op, total_order, image_hash"
+    before = f"lag(struct({same})) OVER (PARTITION BY row_key ORDER BY {same}, offset)"
+    repeats_it = f"{before} <=> struct({same})"
+    again = f"(op != {literal(READ)} AND {repeats_it})" if is_bag else repeats_it
     is_older = f"coalesce(redelivered OR {older} OR ({repeats}) OR {again}, false)"
     falls = f"{follows} AND offset > stored_at.offset AND position < stored_position"
     explained = f"redelivered OR {again} OR op = {literal(READ)} OR position <= {literal(barrier)}"

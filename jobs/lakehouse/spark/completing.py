@@ -61,6 +61,12 @@ def complete(
 
 def _have_reads_behind_changes(groups: Iterable[Group], progress: Progress) -> set[TopicPartition]:
     """Where something may be streamed before a read event; it has the lowest place else."""
-    reads = {(group.topic, group.partition) for group in groups if group.unplaced}
-    changed = {(group.topic, group.partition) for group in groups if group.rows > group.unplaced}
-    return reads & (changed | progress.highs.keys())
+    reads: dict[TopicPartition, int] = {}
+    others: dict[TopicPartition, int] = {}
+    for group in groups:
+        place = (group.topic, group.partition)
+        if group.last_unplaced is not None:
+            reads[place] = max(reads.get(place, 0), group.last_unplaced)
+        if group.first_placed is not None:
+            others[place] = min(others.get(place, group.first_placed), group.first_placed)
+    return {p for p, last in reads.items() if p in progress.highs or others.get(p, last) < last}

@@ -51,25 +51,41 @@ def fold(work: Work, judged: DataFrame, truncates: Sequence[Truncate]) -> tuple[
         judged: From `collapse.judge_events`.
         truncates: Those of the batch, oldest first.
     """
-    is_one_query = is_small(work) and len(work.plan.places) <= _MOST_TALLIED
-    if is_one_query and not (truncates or work.plan.held) and (found := _at_once(work, judged)):
+    # Versions, and what is told of a replay, need each event again.
+    if is_kept := work.plan.history or work.replay:
+        judged = once(judged)
+    if _takes_one_look(work.plan, truncates) and (found := _at_once(work, judged)):
         return found
-    holds = _holds(work, judged, truncates)
+    holds = _holds(work, judged if is_kept else once(judged), truncates)
     return holds, _folded(work, holds, truncates)
 
 
+def _takes_one_look(plan: TablePlan, truncates: Sequence[Truncate]) -> bool:
+    """Whether what a batch does may be known without looking at its events again."""
+    # Images there take values from others, and in a bag all that is equal is told of.
+    takes_more = plan.placeholders or plan.soft or plan.is_bag or plan.held or truncates
+    return not takes_more and len(plan.places) <= _MOST_TALLIED
+
+
 def _at_once(work: Work, judged: DataFrame) -> tuple[Holds, Folded] | None:
-    """What a small batch does, in one query; None where its events take a second look."""
+    """What a batch does, its events computed once; None where they take a second look."""
     plan = work.plan
     tallies = tally.tallies(plan.places)
     resolved = _resolved(judged, plan)
     winners = collapse.winners(resolved, "", plan, tallies)
-    fetched = fetch(work, winners, tallies)
-    verdicts = tally.tallied(fetched.numbers, plan.places)
-    if collapse.QUARANTINED in verdicts or fetched.numbers["shifted"]:
+    fetched = fetch(work, winners, tallies) if is_small(work) else None
+    if fetched:
+        numbers = fetched.numbers
+    else:
+        winners = once(winners)
+        numbers = tally.numbers(winners, plan, tallies)
+    verdicts = tally.tallied(numbers, plan.places)
+    if collapse.QUARANTINED in verdicts or numbers["shifted"]:
         return None
     winners = winners.where("position IS NOT NULL")
-    return Holds(judged, verdicts), Folded(resolved, winners, fetched.numbers, fetched)
+    if numbers["keys"] and not fetched and fits(work, numbers["keys"], numbers["octets"]):
+        fetched = fetch(work, winners)
+    return Holds(judged, verdicts), Folded(resolved, winners, numbers, fetched)
 
 
 def _holds(work: Work, judged: DataFrame, truncates: Sequence[Truncate]) -> Holds:

@@ -1,7 +1,7 @@
 """The events of a batch, judged by what silver has of their keys.
 
-In: a batch's rows. Out: what `collapse.judge_events` makes of them, computed once. Of a small batch
-into a large table the look-up alone is over many rows: it alone is worth generated code.
+In: a batch's rows. Out: what `collapse.judge_events` makes of them. Of a small batch into a large
+table the look-up alone is over many rows: it alone is worth generated code.
 """
 
 from __future__ import annotations
@@ -17,9 +17,7 @@ from lakehouse.spark.session import are_few, in_tasks, is_one_task, tune
 from lakehouse.spark.writing import Work
 
 
-def judged_once(
-    work: Work, rows: DataFrame, barrier: str, *, before: int, has_state: bool
-) -> DataFrame:
+def judge(work: Work, rows: DataFrame, barrier: str, *, before: int, has_state: bool) -> DataFrame:
     """Judge the rows of a batch.
 
     Args:
@@ -50,7 +48,7 @@ def _judged(work: Work, rows: DataFrame, found: DataFrame, barrier: str) -> Data
     # A merge join would sort the batch's rows, which are wide; a hash holds what is stored, and
     # images may be of any size.
     by_key = found if _has_images(work.plan) else found.hint("shuffle_hash")
-    return once(judge_events(rows, by_key, barrier, is_bag=work.plan.is_bag))
+    return judge_events(rows, by_key, barrier, is_bag=work.plan.is_bag)
 
 
 def _keys(rows: DataFrame) -> DataFrame:

@@ -99,11 +99,8 @@ def is_small(work: Work) -> bool:
     Args:
         work: The table and its branch, with the snapshots that it builds on.
     """
-    plan = work.plan
-    # What silver has takes part in the images there, and in a bag all that is equal is told of.
-    takes_stored = plan.placeholders or plan.soft or plan.is_bag
-    rows = work.messages * (2 if plan.halves else 1)
-    return not takes_stored and fits(work, rows, work.octets + room_of(plan, rows))
+    rows = work.messages * (2 if work.plan.halves else 1)
+    return fits(work, rows, work.octets + room_of(work.plan, rows))
 
 
 def fits(work: Work, rows: int, octets: int) -> bool:

@@ -19,7 +19,7 @@ from lakehouse.spark.folding import fold
 from lakehouse.spark.history import prepare as prepare_history
 from lakehouse.spark.history import stage_history
 from lakehouse.spark.holds import Holds
-from lakehouse.spark.looking_up import judged_once
+from lakehouse.spark.looking_up import judge
 from lakehouse.spark.properties import remember_soft
 from lakehouse.spark.session import in_tasks, tune
 from lakehouse.spark.small_change import with_heads
@@ -102,7 +102,7 @@ def stage_table(work: Work, envelopes: DataFrame) -> Staged:
     swept = sweep(work, _rows(work, envelopes))
     # A large value may come from a row of another key, which is then looked for in all rows.
     rows = swept.rows if plan.placeholders else only_touched(work, swept.rows)
-    judged = judged_once(work, rows, barrier, before=before, has_state=state is not None)
+    judged = judge(work, rows, barrier, before=before, has_state=state is not None)
     if not truncates:
         work = replace(work, summary={**work.summary, BARRIER_PROPERTY: barrier})
     return replace(_stage(work, judged, truncates, before), swept=swept.finding)

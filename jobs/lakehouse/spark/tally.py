@@ -5,7 +5,7 @@ In: judged events, or the winners of a batch. Out: plain values.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -89,9 +89,16 @@ def counted(plan: TablePlan) -> dict[str, str]:
     }
 
 
-def numbers(folded: DataFrame, plan: TablePlan) -> dict[str, int]:
-    """What the winners of a batch amount to, by kind, and about how many `octets` they take."""
-    kinds = {**counted(plan), "octets": _octets(plan)}
+def numbers(folded: DataFrame, plan: TablePlan, tallies: Iterable[str] = ()) -> dict[str, int]:
+    """What the winners of a batch amount to, by kind, and about how many `octets` they take.
+
+    Args:
+        folded: From `collapse.winners`.
+        plan: The table.
+        tallies: What they count beside.
+    """
+    beside = {name: name for name in tallies}
+    kinds = {**counted(plan), "octets": _octets(plan), **beside}
     row = folded.selectExpr(*(f"sum({number}) AS {name}" for name, number in kinds.items()))
     found = row.collect()[0]
     return {name: int(found[name] or 0) for name in kinds}
