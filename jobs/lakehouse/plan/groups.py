@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from lakehouse.config import TopicRole
 from lakehouse.names import TableIdentity
 from lakehouse.plan.epochs import High, Top
 from lakehouse.plan.offsets import LandedOffsets
+from lakehouse.plan.tables import TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +85,26 @@ class Group:
     high: High | None = None
     top: Top | None = None
     arrived_ms: int = 0
+
+
+def reads_behind_changes(
+    groups: Iterable[Group], streamed: Collection[TopicPartition]
+) -> set[TopicPartition]:
+    """Where something may be streamed before a read event; it has the lowest place else.
+
+    Args:
+        groups: The profile of the batch.
+        streamed: The topic partitions in which something was streamed before the batch.
+    """
+    reads: dict[TopicPartition, int] = {}
+    others: dict[TopicPartition, int] = {}
+    for group in groups:
+        place = (group.topic, group.partition)
+        if group.last_unplaced is not None:
+            reads[place] = max(reads.get(place, 0), group.last_unplaced)
+        if group.first_placed is not None:
+            others[place] = min(others.get(place, group.first_placed), group.first_placed)
+    return {p for p, last in reads.items() if p in streamed or others.get(p, last) < last}
 
 
 def topic_metrics(groups: Iterable[Group], landed: LandedOffsets) -> dict[str, dict[str, int]]:

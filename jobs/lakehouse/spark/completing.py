@@ -5,7 +5,6 @@ In: parsed envelopes and their profile. Out: the same with positions complete, a
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import partial
 
 import pyspark.sql.functions as F
@@ -13,9 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from lakehouse.config import SourceConfig
 from lakehouse.connectors import Connector
-from lakehouse.plan.groups import Group
-from lakehouse.plan.progress import Progress
-from lakehouse.plan.tables import TopicPartition
+from lakehouse.plan.groups import Group, reads_behind_changes
 from lakehouse.spark.once import once
 from lakehouse.spark.profile import profile
 from lakehouse.spark.redelivery import mark, place, suspect
@@ -47,7 +44,7 @@ def complete(
         groups = profile(parsed, since.position)
     progress = since.progress
     places = {(group.topic, group.partition) for group in groups if group.suspects}
-    places |= _have_reads_behind_changes(groups, progress)
+    places |= reads_behind_changes(groups, progress.highs)
     if not places:
         return parsed.withColumn("redelivered", F.lit(False)), groups
     if connector.commit_may_be_null:
@@ -57,16 +54,3 @@ def complete(
     suspects = parsed.where(suspect(since.position))
     history = earlier_of_same_keys(spark, source, since, suspects, places)
     return once(mark(parsed, history, connector, since.position)), groups
-
-
-def _have_reads_behind_changes(groups: Iterable[Group], progress: Progress) -> set[TopicPartition]:
-    """Where something may be streamed before a read event; it has the lowest place else."""
-    reads: dict[TopicPartition, int] = {}
-    others: dict[TopicPartition, int] = {}
-    for group in groups:
-        place = (group.topic, group.partition)
-        if group.last_unplaced is not None:
-            reads[place] = max(reads.get(place, 0), group.last_unplaced)
-        if group.first_placed is not None:
-            others[place] = min(others.get(place, group.first_placed), group.first_placed)
-    return {p for p, last in reads.items() if p in progress.highs or others.get(p, last) < last}
