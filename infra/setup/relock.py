@@ -31,7 +31,6 @@ _AUDIT_PACKAGES = "cyclonedx-bom==7.5.0\npip-audit==2.10.1\n"
 _PEERS_PACKAGES = (
     "deltalake==1.6.6\nduckdb==2.0.0\nmatplotlib==3.11.2\npyarrow\npyiceberg[sql-sqlite]==0.12.0\n"
 )
-
 # Hudi has no bundle for the Spark of this project.
 _HUDI_PACKAGES = "duckdb==2.0.0\npyarrow\npyspark==3.5.9\n"
 

@@ -25,7 +25,6 @@ _EVENT = Group(
     first_position=None,
     placeholders=0,
     suspects=0,
-    unplaced=0,
     truncate=None,
 )
 

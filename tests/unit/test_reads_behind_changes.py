@@ -11,7 +11,7 @@ PLACE = ("t", 0)
 
 
 def _reads(first: int, last: int) -> Group:
-    return group_of(first_offset=first, unplaced=1 + last - first, last_unplaced=last)
+    return group_of(first_offset=first, last_unplaced=last)
 
 
 def _changes(first: int, **more: object) -> Group:
@@ -34,9 +34,7 @@ def _changes(first: int, **more: object) -> Group:
         pytest.param(
             [_reads(0, 4), _changes(7), _reads(8, 9)], (), {PLACE}, id="groups of two schemas"
         ),
-        pytest.param(
-            [group_of(unplaced=3, last_unplaced=9, first_placed=4)], (), {PLACE}, id="in one group"
-        ),
+        pytest.param([group_of(last_unplaced=9, first_placed=4)], (), {PLACE}, id="in one group"),
     ],
 )
 def test_reads_are_placed_where_something_was_streamed_before(groups, streamed, found):

@@ -30,9 +30,9 @@ class Group:
         snapshots_begun: How many events begin the part of a source snapshot that reads the table.
         snapshots_ended: How many end it.
         suspects: How many may be of events that silver has already.
-        unplaced: How many are read events that what was streamed before them places.
-        last_unplaced: Offset of the last of them; None for none.
-        first_placed: Offset of the first message that is none; None for none.
+        last_unplaced: Offset of the last read event that what was streamed before it places; None
+            for none.
+        first_placed: Offset of the first message that is no such event; None for none.
         halves: How many are halves of key changes that no transaction keeps together.
         first_incremental: Lowest position of an incremental snapshot's event; None for none.
         last_incremental: The highest one.
@@ -65,7 +65,6 @@ class Group:
     first_position: str | None
     placeholders: int
     suspects: int
-    unplaced: int
     truncate: str | None
     last_unplaced: int | None = None
     first_placed: int | None = None

@@ -166,7 +166,7 @@ def _version(
 ) -> Version:
     shapes = sorted({group.key_fields for group in groups if group.key_fields})
     # Read events that something else places have the lowest position until then.
-    is_placed = not any(group.unplaced for group in groups)
+    is_placed = not any(group.last_unplaced is not None for group in groups)
     bounds = (at for g in groups if is_placed for at in (g.first_position, g.last_position))
     positions = [at for at in bounds if at]
     places: dict[tuple[str, int], int] = {}

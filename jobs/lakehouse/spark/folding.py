@@ -62,7 +62,8 @@ def fold(work: Work, judged: DataFrame, truncates: Sequence[Truncate]) -> tuple[
 
 def _takes_one_look(plan: TablePlan, truncates: Sequence[Truncate]) -> bool:
     """Whether what a batch does may be known without looking at its events again."""
-    # Images there take values from others, and in a bag all that is equal is told of.
+    # Images there take values from others, in a bag all that is equal is told of, and what holds a
+    # key, or ends all rows, decides about other events.
     takes_more = plan.placeholders or plan.soft or plan.is_bag or plan.held or truncates
     return not takes_more and len(plan.places) <= _MOST_TALLIED
 
@@ -83,8 +84,7 @@ def _at_once(work: Work, judged: DataFrame) -> tuple[Holds, Folded] | None:
     if collapse.QUARANTINED in verdicts or numbers["shifted"]:
         return None
     winners = winners.where("position IS NOT NULL")
-    if numbers["keys"] and not fetched and fits(work, numbers["keys"], numbers["octets"]):
-        fetched = fetch(work, winners)
+    fetched = fetched or _fetched(work, winners, numbers)
     return Holds(judged, verdicts), Folded(resolved, winners, numbers, fetched)
 
 
@@ -107,9 +107,16 @@ def _folded(work: Work, holds: Holds, truncates: Sequence[Truncate]) -> Folded:
         resolved = once(collapse.unshifted(resolved, winners))
         winners = once(_winners(resolved, plan, truncates))
         numbers = tally.numbers(winners, plan)
-    is_plain = numbers["keys"] and not (truncates or holds.changed)
-    is_fetched = is_plain and fits(work, numbers["keys"], numbers["octets"])
-    return Folded(resolved, winners, numbers, fetch(work, winners) if is_fetched else None)
+    is_plain = not (truncates or holds.changed)
+    return Folded(
+        resolved, winners, numbers, _fetched(work, winners, numbers) if is_plain else None
+    )
+
+
+def _fetched(work: Work, winners: DataFrame, numbers: Mapping[str, int]) -> Fetched | None:
+    """What the batch does, where it is more than nothing and the driver may hold it."""
+    is_held = numbers["keys"] and fits(work, numbers["keys"], numbers["octets"])
+    return fetch(work, winners) if is_held else None
 
 
 def _winners(resolved: DataFrame, plan: TablePlan, truncates: Sequence[Truncate]) -> DataFrame:

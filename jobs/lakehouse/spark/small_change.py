@@ -96,6 +96,8 @@ class Fetched:
 def is_small(work: Work) -> bool:
     """Whether a batch does so little that the driver may hold it, whatever its keys.
 
+    What silver has is not counted: for a table whose images take nothing from stored ones.
+
     Args:
         work: The table and its branch, with the snapshots that it builds on.
     """

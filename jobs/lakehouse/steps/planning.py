@@ -164,7 +164,7 @@ def _behind(work: Applying, plan: TablePlan, mine: Sequence[Group]) -> str:
     if not applied or plan.is_bag or work.rebuilt or work.context.replay:
         return ""
     are_above = all((group.first_position or "") > applied for group in mine)
-    are_placed = not any(group.suspects or group.unplaced for group in mine)
+    are_placed = not any(group.suspects or group.last_unplaced is not None for group in mine)
     return applied if are_above and are_placed else ""
 
 
