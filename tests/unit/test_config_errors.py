@@ -54,6 +54,13 @@ WRONG_VALUES = {
             "(did you mean 'number'?)"
         ),
     ),
+    "key of no column": (
+        '[tables."public.orders"]\nkey = []',
+        (
+            'tables."public.orders".key: []: expected a list of columns such as ["id"]; '
+            "no such line where the events have it"
+        ),
+    ),
     "decimal without digits": (
         '[tables."public.orders"]\ncolumns.price = { type = "decimal" }',
         (

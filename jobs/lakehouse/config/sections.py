@@ -225,7 +225,13 @@ class TableConfig(Section):
     table: SilverName | None = None
     delete: Annotated[Literal["hard", "soft"], Field(description='"hard" or "soft"')] = "hard"
     history: Flag = False
-    key: Names = ()
+    key: Annotated[
+        Names,
+        Field(
+            min_length=1,
+            description='a list of columns such as ["id"]; no such line where the events have it',
+        ),
+    ] = ()
     drop_column: Annotated[
         Literal["keep", "drop"] | None, Field(description='"keep" or "drop"')
     ] = None
