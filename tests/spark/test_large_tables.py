@@ -13,8 +13,9 @@ from pyspark.sql import SparkSession
 
 from lakehouse.config import Settings
 from lakehouse.names import TableIdentity
-from lakehouse.plan.batch import TableFacts, TableRules, plan_table
+from lakehouse.plan.batch import TableRules, plan_table
 from lakehouse.plan.progress import Progress
+from lakehouse.plan.table_versions import TableFacts
 from lakehouse.plan.tables import TablePlan
 from lakehouse.plan.tuning import FEW_ROWS
 from lakehouse.spark.ledger import Ledger

@@ -21,7 +21,7 @@ from lakehouse.plan.backfilling import (
     nothing_there,
     refuse_lost,
 )
-from lakehouse.plan.rebuilding import Difference
+from lakehouse.plan.differences import Difference
 from lakehouse.plan.records import RunRow
 from lakehouse.plan.submission import Run, arguments
 

@@ -9,13 +9,14 @@ import pytest
 
 from lakehouse.config import SourceConfig, parse_source
 from lakehouse.names import TableIdentity
-from lakehouse.plan.batch import TableFacts, TableRules, plan_table
+from lakehouse.plan.batch import TableRules, plan_table
 from lakehouse.plan.handover import Renaming, renames_of
 from lakehouse.plan.incarnations import Parts
 from lakehouse.plan.progress import Progress
 from lakehouse.plan.records import HOLD, KEEP, SchemaVersionRow
 from lakehouse.plan.renames import Rename, Renames
 from lakehouse.plan.row_schema import PROVEN, RowSchema
+from lakehouse.plan.table_versions import TableFacts
 from lakehouse.plan.tables import TablePlan
 from lakehouse.plan.types import Column, Kind, ValueType
 from lakehouse.quality.dropped_columns import Dropped, dropped_columns

@@ -11,23 +11,16 @@ import pytest
 from lakehouse.config import parse_source
 from lakehouse.errors import StepFailed
 from lakehouse.names import TableIdentity
-from lakehouse.plan.batch import TableFacts, TableRules, plan_table
+from lakehouse.plan.batch import TableRules, plan_table
+from lakehouse.plan.differences import Difference
 from lakehouse.plan.progress import Progress
-from lakehouse.plan.rebuilding import (
-    Choice,
-    Difference,
-    Rebuild,
-    choose,
-    granted,
-    landed_messages,
-    rebuild_to_undo,
-    refuse_gaps,
-    refuse_meanwhile,
-)
+from lakehouse.plan.rebuilding import Choice, Rebuild, choose, granted, rebuild_to_undo
 from lakehouse.plan.records import CutRow, QuarantineRow, RunRow
+from lakehouse.plan.replaceable import landed_messages, refuse_gaps, refuse_meanwhile
 from lakehouse.plan.replay import put_back, taken_out
 from lakehouse.plan.row_schema import RowSchema
 from lakehouse.plan.submission import Run, arguments
+from lakehouse.plan.table_versions import TableFacts
 from lakehouse.plan.types import Column, Kind, ValueType
 from tests.support.groups import group_of
 

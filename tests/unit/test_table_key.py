@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from lakehouse.names import TableIdentity
-from lakehouse.plan.batch import TableFacts, TableRules, plan_table
+from lakehouse.plan.batch import TableRules, plan_table
 from lakehouse.plan.groups import Group
 from lakehouse.plan.progress import Progress
 from lakehouse.plan.row_schema import RowSchema
+from lakehouse.plan.table_versions import TableFacts
 from lakehouse.plan.tables import TablePlan
 from lakehouse.plan.types import Column, Kind, ValueType
 from tests.support.groups import group_of

@@ -11,13 +11,13 @@ import pytest
 from lakehouse.connectors.mysql import MYSQL
 from lakehouse.names import TableIdentity
 from lakehouse.plan.added_columns import AddedColumn, added_columns
+from lakehouse.plan.connect_schema import parse_column
 from lakehouse.plan.progress import Progress
 from lakehouse.plan.records import WITHHELD
 from lakehouse.plan.renames import Rename
 from lakehouse.plan.schema import SchemaPlan, older_defaults
 from lakehouse.plan.tables import TablePlan, Version
 from lakehouse.plan.told_defaults import as_sent, with_told_defaults
-from lakehouse.plan.types import parse_column
 
 
 def alter(clauses: str) -> str:

@@ -226,12 +226,11 @@ class TableConfig(Section):
     delete: Annotated[Literal["hard", "soft"], Field(description='"hard" or "soft"')] = "hard"
     history: Flag = False
     key: Annotated[
-        Names,
+        Annotated[Names, Field(min_length=1)] | None,
         Field(
-            min_length=1,
-            description='a list of columns such as ["id"]; no such line where the events have it',
+            description='a list of columns such as ["id"]; no such line where the events have it'
         ),
-    ] = ()
+    ] = None
     drop_column: Annotated[
         Literal["keep", "drop"] | None, Field(description='"keep" or "drop"')
     ] = None
@@ -265,7 +264,7 @@ class TableConfig(Section):
                 f"table: {self.table!r}: expected a name that does not end in __state, "
                 "__history or __retired_<n>, which the pipeline's own tables have"
             )
-        for name in self.key:
+        for name in self.key or ():
             mask = self.columns[name].mask if name in self.columns else None
             if mask not in (None, "hash"):
                 raise ValueError(

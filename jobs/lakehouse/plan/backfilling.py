@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from lakehouse.errors import StepFailed
-from lakehouse.plan.rebuilding import KEYS_SHOWN, Difference
+from lakehouse.plan.differences import KEYS_SHOWN, Difference
 from lakehouse.plan.records import RunRow
 from lakehouse.plan.tables import ENDINGS
 

@@ -10,9 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from lakehouse.connectors import Connector
+from lakehouse.plan.connect_schema import Schema, row_columns, value_type
 from lakehouse.plan.declared_types import declare
 from lakehouse.plan.limits import check_columns, check_limits
-from lakehouse.plan.types import Column, Kind, Schema, row_columns, value_type
+from lakehouse.plan.types import Column, Kind
 
 
 @dataclass(frozen=True, slots=True)

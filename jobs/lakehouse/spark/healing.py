@@ -14,7 +14,7 @@ import pyspark.sql.functions as F
 from pyiceberg.catalog import Catalog
 from pyspark.sql import DataFrame, SparkSession
 
-from lakehouse.plan.rebuilding import Difference
+from lakehouse.plan.differences import Difference
 from lakehouse.plan.tables import MAIN, TablePlan
 from lakehouse.spark import branches, metadata, silver, tables
 from lakehouse.spark.comparing import contrast, row_hash

@@ -13,13 +13,7 @@ from lakehouse.config import SourceConfig, mask_secret
 from lakehouse.config.sections import TableSchemaChangesConfig
 from lakehouse.connectors import Connector
 from lakehouse.names import TableIdentity, parse_table
-from lakehouse.plan.batch import (
-    TableFacts,
-    TableRules,
-    plan_table,
-    silver_identifier,
-    table_groups,
-)
+from lakehouse.plan.batch import TableRules, plan_table, silver_identifier, table_groups
 from lakehouse.plan.doubted_defaults import with_doubted_defaults
 from lakehouse.plan.groups import Group
 from lakehouse.plan.handover import published_names
@@ -33,6 +27,7 @@ from lakehouse.plan.replay import open_rows
 from lakehouse.plan.schema import RENAMING, TOLERANT
 from lakehouse.plan.sweeps import sweep_rule
 from lakehouse.plan.table_names import TableNames, table_names
+from lakehouse.plan.table_versions import TableFacts
 from lakehouse.plan.tables import Rewritten, SweepRule, TablePlan
 from lakehouse.plan.told_defaults import columns_since, with_told_defaults
 from lakehouse.quality.column_lives import Follows
@@ -183,7 +178,7 @@ def _rules(work: Applying, known: _Known, identity: TableIdentity) -> TableRules
     options = source.table_options(identity)
     mode = options.schema_changes.over(source.schema_changes).mode
     return TableRules(
-        options.key,
+        options.key or (),
         work.connector.key_changes_in_place,
         keeps_types=mode in TOLERANT or identity in known.kept,
         keeps_columns=mode == "ignore",

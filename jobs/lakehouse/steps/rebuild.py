@@ -13,8 +13,9 @@ from dataclasses import asdict, replace
 from typing import cast
 
 from lakehouse.plan.conservation import to_json_counts
+from lakehouse.plan.differences import Difference
 from lakehouse.plan.handover import StagedTable
-from lakehouse.plan.rebuilding import Difference, Rebuild, choose
+from lakehouse.plan.rebuilding import Rebuild, choose
 from lakehouse.plan.replay import replay_laws
 from lakehouse.plan.tables import MAIN
 from lakehouse.spark import metadata, tables

@@ -14,8 +14,9 @@ from lakehouse.errors import StepFailed
 from lakehouse.plan.epochs import epochs_from_json
 from lakehouse.plan.handover import StagedTable
 from lakehouse.plan.progress import Progress
-from lakehouse.plan.rebuilding import Choice, Ground, Rebuild, granted, refuse_meanwhile
+from lakehouse.plan.rebuilding import Choice, Ground, Rebuild, granted
 from lakehouse.plan.records import CutRow
+from lakehouse.plan.replaceable import refuse_meanwhile
 from lakehouse.plan.replay import taken_out
 from lakehouse.spark import metadata
 from lakehouse.spark.properties import properties_of

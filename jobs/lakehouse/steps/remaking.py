@@ -17,8 +17,9 @@ from lakehouse.errors import StepFailed
 from lakehouse.plan.epochs import epochs_from_json
 from lakehouse.plan.handover import StagedTable
 from lakehouse.plan.progress import Progress
-from lakehouse.plan.rebuilding import REBUILDING, Choice, Ground, landed_messages, refuse_gaps
+from lakehouse.plan.rebuilding import REBUILDING, Choice, Ground
 from lakehouse.plan.records import CutRow
+from lakehouse.plan.replaceable import landed_messages, refuse_gaps
 from lakehouse.plan.table_names import TableNames
 from lakehouse.plan.tables import TablePlan
 from lakehouse.quality.statements import as_renamed, incarnations

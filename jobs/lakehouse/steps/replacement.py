@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import cast
 
+from lakehouse.plan.differences import Difference
 from lakehouse.plan.handover import StagedCut, StagedTable
-from lakehouse.plan.rebuilding import Difference
 from lakehouse.plan.records import CutRow
 from lakehouse.plan.replay import Fate, fate
 from lakehouse.plan.same_offsets import cut_upon
