@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from lakehouse.config import Settings, parse_source
-from lakehouse.plan.handover import replaced_of
+from lakehouse.plan.cuts import replaced_of
 from lakehouse.plan.rebuilding import Rebuild
 from lakehouse.spark import metadata, tables
 from lakehouse.steps.runner import execute

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from lakehouse.names import RETIRED
-from lakehouse.plan.handover import identities_of
+from lakehouse.plan.cuts import identities_of
 from lakehouse.plan.rebuilding import Rebuild
 from lakehouse.plan.tables import ENDINGS
 from lakehouse.spark import metadata, tables

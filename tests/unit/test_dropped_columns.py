@@ -10,7 +10,7 @@ import pytest
 from lakehouse.config import SourceConfig, parse_source
 from lakehouse.names import TableIdentity
 from lakehouse.plan.batch import TableRules, plan_table
-from lakehouse.plan.handover import Renaming, renames_of
+from lakehouse.plan.cuts import Renaming, renames_of
 from lakehouse.plan.incarnations import Parts
 from lakehouse.plan.progress import Progress
 from lakehouse.plan.records import HOLD, KEEP, SchemaVersionRow

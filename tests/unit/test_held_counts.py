@@ -9,7 +9,8 @@ from datetime import UTC, datetime
 import pyarrow as pa
 
 from lakehouse.config import Settings
-from lakehouse.plan.handover import StagedTable, held_after, held_of
+from lakehouse.plan.cuts import held_of
+from lakehouse.plan.handover import StagedTable, held_after
 from lakehouse.plan.records import CUTS, CutRow
 from lakehouse.spark.ledger import Ledger
 

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from lakehouse.config import parse_source
 from lakehouse.errors import LandingRefused
-from lakehouse.plan.landing import Fault, gone_topics, landing_topics, plan_landing, reading_turns
+from lakehouse.plan.landing import gone_topics, landing_topics, plan_landing, reading_turns
+from lakehouse.plan.offset_faults import Fault
 from lakehouse.plan.offsets import (
     LandedOffsets,
     OffsetRange,

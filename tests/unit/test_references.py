@@ -9,8 +9,9 @@ from datetime import UTC, datetime
 import pytest
 
 from lakehouse.config import parse_source
+from lakehouse.plan.cuts import Excluded
 from lakehouse.plan.foreign_keys import ForeignKey
-from lakehouse.plan.handover import Excluded, StagedCut, StagedTable
+from lakehouse.plan.handover import StagedCut, StagedTable
 from lakehouse.plan.records import CutRow
 from lakehouse.quality.references import standing_in, with_references
 from lakehouse.quality.staged import Reference, Target

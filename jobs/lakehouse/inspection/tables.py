@@ -22,8 +22,8 @@ from pyiceberg.table.snapshots import Snapshot, ancestors_of
 
 from lakehouse.config import SourceConfig
 from lakehouse.names import TableIdentity, bronze_table, format_table, silver_namespace
+from lakehouse.plan.cuts import identities_of
 from lakehouse.plan.doctor.tables import Role, TableFacts
-from lakehouse.plan.handover import identities_of
 from lakehouse.plan.records import CONTROL_TABLES, CutRow
 from lakehouse.plan.tables import ENDINGS, MAIN
 from lakehouse.spark.lease_table import LEASES

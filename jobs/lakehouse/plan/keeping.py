@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from lakehouse.config import KeepConfig
-from lakehouse.plan.handover import waiting_cuts
+from lakehouse.plan.cuts import waiting_cuts
 from lakehouse.plan.rebuilding import REBUILDING, UNDO
 from lakehouse.plan.records import CutRow
 from lakehouse.plan.tables import MAIN

@@ -19,7 +19,7 @@ from typing import Any
 from lakehouse.config import SourceConfig, TopicRole, topic_role
 from lakehouse.connectors import CONNECTORS
 from lakehouse.names import RETIRED, TableIdentity, format_table
-from lakehouse.plan.handover import excluded_of, identities_of, start_of_batch
+from lakehouse.plan.cuts import excluded_of, identities_of, start_of_batch
 from lakehouse.plan.offsets import LandedOffsets, TopicBounds, offsets_behind
 from lakehouse.plan.progress import Progress
 from lakehouse.plan.records import CutRow

@@ -12,14 +12,8 @@ from datetime import UTC, datetime
 
 from lakehouse.config import SourceConfig
 from lakehouse.names import TableIdentity, topic_of
-from lakehouse.plan.handover import (
-    Excluded,
-    StagedCut,
-    StagedTable,
-    excluded_of,
-    held_after,
-    identities_of,
-)
+from lakehouse.plan.cuts import Excluded, excluded_of, identities_of
+from lakehouse.plan.handover import StagedCut, StagedTable, held_after
 from lakehouse.plan.progress import Progress, replaced
 from lakehouse.plan.records import CutRow
 from lakehouse.plan.stale import stale_after

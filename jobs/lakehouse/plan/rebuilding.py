@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from lakehouse.errors import StepFailed
 from lakehouse.names import RETIRED, TableIdentity, format_table, parse_table
-from lakehouse.plan.handover import excluded_of, identities_of, replaced_of
+from lakehouse.plan.cuts import excluded_of, identities_of, replaced_of
 from lakehouse.plan.progress import Progress
 from lakehouse.plan.records import CutRow
 from lakehouse.plan.tables import MAIN

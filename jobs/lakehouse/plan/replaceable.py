@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from lakehouse.errors import StepFailed
-from lakehouse.plan.handover import excluded_of, renames_of, replaced_of
+from lakehouse.plan.cuts import excluded_of, renames_of, replaced_of
 from lakehouse.plan.records import CutRow, RunRow
 from lakehouse.plan.tables import ENDINGS, Place, TopicPartition
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from lakehouse.plan.handover import StagedCut, StagedTable, excluded_of, identities_of
+from lakehouse.plan.cuts import excluded_of, identities_of
+from lakehouse.plan.handover import StagedCut, StagedTable
 from lakehouse.plan.records import CutRow
 
 

@@ -12,7 +12,8 @@ from datetime import datetime, timedelta
 
 from lakehouse.config import SourceConfig
 from lakehouse.names import RETIRED, TableIdentity
-from lakehouse.plan.handover import StagedCut, StagedTable, identities_of
+from lakehouse.plan.cuts import identities_of
+from lakehouse.plan.handover import StagedCut, StagedTable
 from lakehouse.plan.records import CutRow, RunRow
 from lakehouse.quality.column_facts import NO_FACTS, ColumnFacts
 from lakehouse.quality.staged import Target

@@ -14,7 +14,8 @@ from lakehouse.config import SourceConfig, TopicRole, topic_role
 from lakehouse.config.rules import OwnRule
 from lakehouse.errors import StepFailed
 from lakehouse.names import TableIdentity, topic_of
-from lakehouse.plan.handover import Excluded, StagedCut, StagedTable, excluded_of
+from lakehouse.plan.cuts import Excluded, excluded_of
+from lakehouse.plan.handover import StagedCut, StagedTable
 from lakehouse.plan.progress import Progress
 from lakehouse.plan.records import CutRow, RunRow
 from lakehouse.plan.tables import TopicPartition

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from lakehouse.connectors import CONNECTORS
 from lakehouse.errors import StepFailed
 from lakehouse.names import RETIRED, TableIdentity, format_table
-from lakehouse.plan.handover import excluded_of, held_of, identities_of
+from lakehouse.plan.cuts import excluded_of, held_of, identities_of
 from lakehouse.plan.progress import Progress
 from lakehouse.plan.records import (
     CUTS,

@@ -13,7 +13,7 @@ from confluent_kafka import KafkaException
 from lakehouse.config import Settings, SourceConfig
 from lakehouse.errors import LakehouseError
 from lakehouse.names import TableIdentity, format_table
-from lakehouse.plan.handover import identities_of
+from lakehouse.plan.cuts import identities_of
 from lakehouse.plan.records import CutRow
 from lakehouse.plan.signals.request import Action, Request
 from lakehouse.plan.stale import StaleColumns, stale_of

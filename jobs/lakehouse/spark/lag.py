@@ -23,8 +23,8 @@ from lakehouse.config import (
 )
 from lakehouse.connectors import CONNECTORS, Connector
 from lakehouse.errors import ConfigError, KafkaUnreachable, LandingRefused
+from lakehouse.plan.cuts import start_of_batch
 from lakehouse.plan.event_position import event_position
-from lakehouse.plan.handover import start_of_batch
 from lakehouse.plan.lag import SourceLag, Stamp, Tails, source_lag
 from lakehouse.plan.offsets import LandedOffsets, PartitionBounds, TopicBounds
 from lakehouse.plan.records import CutRow

@@ -16,8 +16,8 @@ from pyspark.sql import DataFrame, SparkSession
 from lakehouse.config import SourceConfig
 from lakehouse.connectors import CONNECTORS
 from lakehouse.errors import StepFailed
+from lakehouse.plan.cuts import start_of_batch
 from lakehouse.plan.epochs import Epoch, epochs_from_json, unrecorded
-from lakehouse.plan.handover import start_of_batch
 from lakehouse.plan.incarnations import Incarnations
 from lakehouse.plan.offsets import LandedOffsets
 from lakehouse.plan.progress import Progress

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from lakehouse.connectors import CONNECTORS
 from lakehouse.names import TableIdentity
 from lakehouse.plan.batch import table_groups
-from lakehouse.plan.handover import published_names
+from lakehouse.plan.cuts import published_names
 from lakehouse.plan.incarnations import Incarnations
 from lakehouse.plan.records import HOLD, RESULTS, SCHEMA_VERSIONS, SchemaVersionRow
 from lakehouse.plan.table_names import table_names

@@ -16,8 +16,9 @@ from lakehouse.config import mask_secret
 from lakehouse.errors import MainMoved, StepFailed
 from lakehouse.names import quote_ident
 from lakehouse.plan.conservation import to_json_counts
+from lakehouse.plan.cuts import held_of, identities_of
 from lakehouse.plan.erasing import Erasure, key_values, refuse
-from lakehouse.plan.handover import StagedCut, StagedTable, held_of, identities_of
+from lakehouse.plan.handover import StagedCut, StagedTable
 from lakehouse.plan.rebuilding import Rebuild, choose
 from lakehouse.plan.records import MAINTAIN, CutRow
 from lakehouse.plan.replay import replay_laws

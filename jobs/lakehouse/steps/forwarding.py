@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from lakehouse.errors import MainMoved
-from lakehouse.plan.handover import renames_of, replaced_of
+from lakehouse.plan.cuts import renames_of, replaced_of
 from lakehouse.plan.rebuilding import REBUILDING, UNDO
 from lakehouse.plan.records import CUTS, CutRow
 from lakehouse.plan.tables import ENDINGS, HISTORY_ENDING, STATE_ENDING

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lakehouse.plan.handover import excluded_of, held_of, own_cut
+from lakehouse.plan.cuts import excluded_of, held_of, own_cut
 from lakehouse.plan.progress import Progress
 from lakehouse.plan.rebuilding import Ground
 from lakehouse.plan.tables import STATE_ENDING

@@ -5,18 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from lakehouse.plan.batch import silver_identifier
+from lakehouse.plan.cuts import Excluded, Renaming, excluded_of, held_of, own_cut, published_names
 from lakehouse.plan.epochs import epochs_to_json
 from lakehouse.plan.groups import topic_metrics, transaction_metrics
-from lakehouse.plan.handover import (
-    Excluded,
-    Renaming,
-    StagedCut,
-    StagedTable,
-    excluded_of,
-    held_of,
-    own_cut,
-    published_names,
-)
+from lakehouse.plan.handover import StagedCut, StagedTable
 from lakehouse.plan.progress import Progress
 from lakehouse.plan.stale import StaleColumns, stale_of, told
 from lakehouse.plan.table_names import TableNames

@@ -19,9 +19,10 @@ from lakehouse.config import mask_secret
 from lakehouse.names import TableIdentity, quote_ident
 from lakehouse.plan.backfilling import Backfill
 from lakehouse.plan.batch import table_groups
+from lakehouse.plan.cuts import held_of, identities_of
 from lakehouse.plan.differences import Difference
 from lakehouse.plan.groups import Group
-from lakehouse.plan.handover import StagedTable, held_of, identities_of
+from lakehouse.plan.handover import StagedTable
 from lakehouse.plan.rebuilding import Choice, Rebuild, candidates, granted
 from lakehouse.plan.records import CutRow
 from lakehouse.plan.tables import MAIN, TablePlan

@@ -14,9 +14,9 @@ from lakehouse.config.sections import TableSchemaChangesConfig
 from lakehouse.connectors import Connector
 from lakehouse.names import TableIdentity, parse_table
 from lakehouse.plan.batch import TableRules, plan_table, silver_identifier, table_groups
+from lakehouse.plan.cuts import published_names
 from lakehouse.plan.doubted_defaults import with_doubted_defaults
 from lakehouse.plan.groups import Group
-from lakehouse.plan.handover import published_names
 from lakehouse.plan.incarnations import Incarnations, Parts
 from lakehouse.plan.masks import key_fingerprint
 from lakehouse.plan.options import OptionFacts, with_options

@@ -19,7 +19,7 @@ from lakehouse.errors import StepFailed
 from lakehouse.names import TableIdentity
 from lakehouse.plan.batch import is_foreign_topic
 from lakehouse.plan.conservation import Law, laws_of, to_json_counts
-from lakehouse.plan.handover import excluded_of
+from lakehouse.plan.cuts import excluded_of
 from lakehouse.plan.progress import Progress
 from lakehouse.plan.records import QUARANTINE, CutRow, QuarantineRow
 from lakehouse.plan.replay import (

@@ -14,7 +14,8 @@ from typing import cast
 from lakehouse.errors import StepFailed
 from lakehouse.names import TableIdentity
 from lakehouse.plan.conservation import to_json_counts
-from lakehouse.plan.handover import StagedTable, excluded_of, held_of, identities_of
+from lakehouse.plan.cuts import excluded_of, held_of, identities_of
+from lakehouse.plan.handover import StagedTable
 from lakehouse.plan.reconciling.repair import Removal
 from lakehouse.plan.records import CutRow
 from lakehouse.plan.replay import replay_laws

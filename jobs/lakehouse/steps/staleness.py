@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from lakehouse.plan.batch import table_groups
-from lakehouse.plan.handover import identities_of
+from lakehouse.plan.cuts import identities_of
 from lakehouse.plan.stale import Stale, both, followed, lost_marks, new_marks, stale_of
 from lakehouse.plan.tables import TablePlan
 from lakehouse.spark.bronze import Bronze

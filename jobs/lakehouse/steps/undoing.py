@@ -11,7 +11,8 @@ from datetime import UTC, datetime
 
 from lakehouse.errors import StepFailed
 from lakehouse.names import quote_ident
-from lakehouse.plan.handover import StagedCut, StagedTable, held_of, replaced_of
+from lakehouse.plan.cuts import held_of, replaced_of
+from lakehouse.plan.handover import StagedCut, StagedTable
 from lakehouse.plan.rebuilding import Choice, rebuild_to_undo
 from lakehouse.plan.records import QUARANTINE, CutRow
 from lakehouse.plan.replay import put_back

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from lakehouse.config import SourceConfig, is_mapped
 from lakehouse.names import TableIdentity, topic_of
-from lakehouse.plan.handover import excluded_of, identities_of
+from lakehouse.plan.cuts import excluded_of, identities_of
 from lakehouse.plan.offsets import LandedOffsets, TopicBounds, offsets_behind
 from lakehouse.plan.progress import Progress
 from lakehouse.plan.records import CutRow

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from datetime import datetime
 
-from lakehouse.plan.handover import held_of
+from lakehouse.plan.cuts import held_of
 from lakehouse.plan.lag import SourceLag
 from lakehouse.plan.lag_words import count_text, lag_sentence
 from lakehouse.quality.pages.facts import RunFacts
