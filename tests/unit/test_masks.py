@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from lakehouse.config import mask_secret, parse_source
-from lakehouse.config.sections import ColumnConfig, TableConfig
+from lakehouse.config.table_sections import ColumnConfig, TableConfig
 from lakehouse.errors import ConfigError
 from lakehouse.plan.masks import key_fingerprint, keyed_hash, masked_schema
 from lakehouse.plan.row_schema import RowSchema

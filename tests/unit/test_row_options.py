@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lakehouse.config.sections import ColumnConfig, TableConfig
+from lakehouse.config.table_sections import ColumnConfig, TableConfig
 from lakehouse.plan.batch import TableRules
 from lakehouse.plan.groups import Group
 from lakehouse.plan.options import OptionFacts, with_options

@@ -13,8 +13,8 @@ import pytest
 from pydantic import BaseModel
 
 from lakehouse.config import SourceConfig, parse_source
-from lakehouse.config.sections import ColumnConfig, TableConfig
 from lakehouse.config.source import FROM_THE_LOADER
+from lakehouse.config.table_sections import ColumnConfig, TableConfig
 
 _PAGE = Path(__file__).resolve().parents[2] / "docs" / "source-file.md"
 _ROW = re.compile(r"^\| `([^`]+)` \|(.*?)\|", re.MULTILINE)

@@ -8,9 +8,10 @@ from lakehouse.config.fields import ChangeKind, SchemaMode, format_duration
 from lakehouse.config.kafka import STACK_FILE, client_properties, kafka_properties
 from lakehouse.config.loading import load_readable, load_source, load_sources, parse_source
 from lakehouse.config.masks import MASK_KEY, mask_secret
-from lakehouse.config.sections import ColumnConfig, KeepConfig, SnapshotConfig, TableConfig
+from lakehouse.config.sections import KeepConfig, SnapshotConfig
 from lakehouse.config.settings import Settings
 from lakehouse.config.source import SourceConfig
+from lakehouse.config.table_sections import ColumnConfig, TableConfig
 from lakehouse.config.topics import (
     TopicRole,
     TopicSelection,

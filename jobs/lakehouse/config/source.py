@@ -27,10 +27,10 @@ from lakehouse.config.sections import (
     SchemaChangesConfig,
     Section,
     SnapshotConfig,
-    TableConfig,
     Tables,
     TransactionsConfig,
 )
+from lakehouse.config.table_sections import TableConfig
 from lakehouse.connectors import CONNECTORS
 from lakehouse.errors import ConfigError
 from lakehouse.names import TableIdentity, parse_table

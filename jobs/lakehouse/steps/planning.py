@@ -10,7 +10,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from lakehouse.config import SourceConfig, mask_secret
-from lakehouse.config.sections import TableSchemaChangesConfig
+from lakehouse.config.table_sections import TableSchemaChangesConfig
 from lakehouse.connectors import Connector
 from lakehouse.names import TableIdentity, parse_table
 from lakehouse.plan.batch import TableRules, plan_table, silver_identifier, table_groups
