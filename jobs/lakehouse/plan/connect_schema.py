@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable, Mapping
 
 from lakehouse.connectors import Connector
+from lakehouse.names import quote_ident
 from lakehouse.plan.types import (
     BINARY,
     DATE,
@@ -183,7 +184,7 @@ def _struct(schema: Schema, connector: Connector | None) -> ValueType:
         (str(field.get("field")), value_type(field, connector))
         for field in _schemas(schema.get("fields"))
     )
-    inner = ",".join(f"`{name.replace('`', '``')}`:{kind.spark}" for name, kind in fields)
+    inner = ",".join(f"{quote_ident(name)}:{kind.spark}" for name, kind in fields)
     return ValueType(Kind.STRUCT, f"struct<{inner}>", fields=fields)
 
 

@@ -1,7 +1,6 @@
 """Rebuild: which tables are made again from bronze, or given back by the undoing of one.
 
-In: the request and the published cuts.
-Out: the tables, or the reason why a rebuild is refused.
+In: the request and the published cuts. Out: the tables, or the reason why a rebuild is refused.
 """
 
 from __future__ import annotations
