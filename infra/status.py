@@ -14,8 +14,8 @@ from infra.state import StackState, read_state
 from infra.stopping import living_servers
 from lakehouse.config import Settings, load_sources
 from lakehouse.plan.lag import SourceLag
-from lakehouse.spark.lag import measure_lag
-from lakehouse.spark.ledger import Ledger
+from lakehouse.spark.control.ledger import Ledger
+from lakehouse.spark.landing.lag import measure_lag
 
 
 @dataclass(frozen=True, slots=True)

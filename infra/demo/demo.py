@@ -29,7 +29,7 @@ from infra.home import StackHome
 from infra.stack import running_stack
 from infra.state import AirflowAddress, StackState, read_state
 from lakehouse.config import Settings, SourceConfig, load_source
-from lakehouse.spark.ledger import Ledger
+from lakehouse.spark.control.ledger import Ledger
 
 _POLL_S = 0.2
 _CONNECTOR_DEADLINE_S = 300

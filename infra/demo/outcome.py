@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from expectations import counts_as_passed
 from lakehouse.plan.records import RESULTS, STEPS, CutRow, ResultRow, RunRow
 from lakehouse.quality.run_report import newest_of_each
-from lakehouse.spark.ledger import Ledger
+from lakehouse.spark.control.ledger import Ledger
 
 # The law of design and documentation: the first two terms equal the sum of the others.
 LEFT = ("landed", "pending_before")

@@ -14,9 +14,9 @@ from lakehouse.config import Settings, SourceConfig, parse_source
 from lakehouse.plan.landing import LandingPlan, plan_landing
 from lakehouse.plan.offsets import LandedOffsets, PartitionBounds, TopicBounds
 from lakehouse.plan.records import Step
-from lakehouse.spark.bronze import Bronze
-from lakehouse.spark.land import Landing, land
-from lakehouse.spark.ledger import Ledger
+from lakehouse.spark.bronze.table import Bronze
+from lakehouse.spark.control.ledger import Ledger
+from lakehouse.spark.landing.land import Landing, land
 from lakehouse.spark.metadata import head
 from lakehouse.spark.tables import full_name
 from lakehouse.steps.context import StepContext, StepOutcome

@@ -22,7 +22,7 @@ from infra.home import StackHome
 from infra.stack import running_stack
 from lakehouse.config import Settings, load_source
 from lakehouse.plan.progress import Progress
-from lakehouse.spark.ledger import Ledger
+from lakehouse.spark.control.ledger import Ledger
 from lakehouse.spark.tables import full_name
 from tests.bench import sizes
 from tests.bench.results import Result, measured

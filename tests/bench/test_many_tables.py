@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 
 from lakehouse.config import Settings
 from lakehouse.plan.tables import ENDINGS, STATE_ENDING
-from lakehouse.spark.ledger import Ledger
+from lakehouse.spark.control.ledger import Ledger
 from lakehouse.spark.tables import full_name
 from tests.bench import sizes
 from tests.bench.accounts import Batch, checksum, expected

@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 from lakehouse.config import Settings
 from lakehouse.spark.session import tune
-from lakehouse.spark.silver import PROPERTIES
+from lakehouse.spark.staging.silver import PROPERTIES
 from lakehouse.spark.tables import full_name
 from tests.bench import sizes
 from tests.bench.accounts import Batch, checksum, expected

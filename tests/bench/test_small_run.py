@@ -18,7 +18,7 @@ from infra.demo.barrier import Barrier
 from infra.demo.home import write_sources
 from infra.stack import running_stack
 from lakehouse.config import Settings, load_source
-from lakehouse.spark.ledger import Ledger
+from lakehouse.spark.control.ledger import Ledger
 from tests.bench import sizes
 from tests.bench.results import measured
 from tests.stack.conftest import REPOSITORY

@@ -10,7 +10,7 @@ from playwright.sync_api import Browser
 
 from lakehouse.config import Settings
 from lakehouse.quality.pages.writing import write_pages
-from lakehouse.spark.ledger import Ledger
+from lakehouse.spark.control.ledger import Ledger
 from tests.support.quality_story import story
 
 TABLES, RUNS = 50, 30

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from lakehouse.config import Settings
 from lakehouse.plan.records import MAINTAIN, RUNS, RunRow
-from lakehouse.spark.ledger import Ledger
+from lakehouse.spark.control.ledger import Ledger
 
 PUBLISHED = {"tables": {"silver_inventory.orders": 11, "silver_inventory.orders__state": 12}}
 DONE = ("succeeded", "staged", "derived", "refused")

@@ -15,7 +15,7 @@ from lakehouse.config import Settings
 from lakehouse.config.sections import SchemaChangesConfig
 from lakehouse.plan.records import SCHEMA_VERSIONS
 from lakehouse.quality.judging import judge_versions
-from lakehouse.spark.ledger import Ledger
+from lakehouse.spark.control.ledger import Ledger
 from tests.unit.test_quality_versions import ID, QTY, column, recorded, version
 
 DAGS = Path(__file__).resolve().parents[2] / "dags"

@@ -6,7 +6,7 @@ import hashlib
 from pathlib import Path
 
 from lakehouse.plan.records import QUARANTINE
-from lakehouse.spark.reasons import MAX_VALUE_BYTES
+from lakehouse.spark.parsing.reasons import MAX_VALUE_BYTES
 from tests.support.debezium import Postgres, Table, column
 from tests.support.runs import Runs, laws_hold
 from tests.support.topics import Topics, consumed

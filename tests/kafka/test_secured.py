@@ -18,8 +18,8 @@ from lakehouse.inspection.topics import read_source_topics
 from lakehouse.plan.signals.record import Signal
 from lakehouse.signalling.sending import send_by_topic
 from lakehouse.signalling.topics import read_all
-from lakehouse.spark.kafka_properties import java_properties
-from lakehouse.spark.lag import measure_lag
+from lakehouse.spark.landing.kafka_properties import java_properties
+from lakehouse.spark.landing.lag import measure_lag
 from tests.support.arguments import watched_arguments
 from tests.support.canaries import Search
 from tests.support.commands import ended_command

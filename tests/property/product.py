@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 
 from lakehouse.config import Settings, SourceConfig, parse_source
 from lakehouse.plan.records import RUNS, CutRow, RunRow, Step
-from lakehouse.spark.ledger import Ledger
+from lakehouse.spark.control.ledger import Ledger
 from lakehouse.steps.context import StepContext, StepOutcome
 from lakehouse.steps.runner import execute
 from tests.property.dialects import Dialect

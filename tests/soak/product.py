@@ -15,7 +15,7 @@ from infra.demo.outcome import law_holds, law_terms
 from lakehouse.config import Settings, SourceConfig
 from lakehouse.names import TableIdentity, silver_name, silver_namespace
 from lakehouse.plan.records import QUARANTINE, STEPS, CutRow, QuarantineRow
-from lakehouse.spark.ledger import Ledger
+from lakehouse.spark.control.ledger import Ledger
 from lakehouse.steps.context import StepContext
 from lakehouse.steps.runner import execute
 from tests.soak.tables import ACCOUNTS

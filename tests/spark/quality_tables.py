@@ -14,8 +14,8 @@ from lakehouse.plan.offsets import LandedOffsets, TopicProgress
 from lakehouse.plan.progress import Progress
 from lakehouse.plan.records import CutRow, RunRow
 from lakehouse.spark import branches, tables
-from lakehouse.spark.bronze_schema import PARTITIONING, PROPERTIES, SCHEMA
-from lakehouse.spark.silver import PROPERTIES as SILVER_PROPERTIES
+from lakehouse.spark.bronze.schema import PARTITIONING, PROPERTIES, SCHEMA
+from lakehouse.spark.staging.silver import PROPERTIES as SILVER_PROPERTIES
 
 COLUMNS = (
     "id bigint, qty int, name string, photo binary, tags array<string>, "

@@ -8,8 +8,8 @@ from pyspark.sql import SparkSession
 
 from lakehouse.config import Settings
 from lakehouse.plan.progress import Progress
-from lakehouse.spark.appended import appends, known_snapshot
-from lakehouse.spark.bronze import Bronze
+from lakehouse.spark.bronze.appended import appends, known_snapshot
+from lakehouse.spark.bronze.table import Bronze
 from lakehouse.spark.tables import full_name
 from lakehouse.steps.runner import execute
 from tests.support.campaign import Campaign, begin

@@ -7,7 +7,7 @@ import json
 
 from pyspark.sql import functions as F
 
-from lakehouse.spark.archive_parsing import LARGE_LINE_BYTES, parsed_lines
+from lakehouse.spark.landing.archive_parsing import LARGE_LINE_BYTES, parsed_lines
 from tests.support.archive_lines import BAD_LINES, GOOD_LINES
 
 

@@ -18,7 +18,7 @@ from lakehouse.config import Settings
 from lakehouse.inspection.tables import read_all
 from lakehouse.plan.doctor.tables import Role
 from lakehouse.plan.rebuilding import Rebuild
-from lakehouse.spark.lease_table import LEASES
+from lakehouse.spark.control.lease_table import LEASES
 from lakehouse.steps.runner import execute
 from tests.support.campaign import Campaign
 from tests.support.damage import cut_off, damaged, data_file, flip, found, is_mended, local, mend

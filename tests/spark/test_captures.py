@@ -11,7 +11,7 @@ import pytest
 
 from expectations import SUITES
 from lakehouse.plan.records import RESULTS
-from lakehouse.spark.bronze import Bronze
+from lakehouse.spark.bronze.table import Bronze
 from tests.support.archives import bronze_messages, capture_cases, read_archive, write_archive
 from tests.support.capture_runs import Case, wanted
 from tests.support.captures import Capture, expected_rows

@@ -18,8 +18,8 @@ from pyspark.sql import SparkSession
 from infra.spark import spark_environment
 from lakehouse.config import Settings, parse_source
 from lakehouse.plan import records
-from lakehouse.spark import lease_asking
-from lakehouse.spark.ledger import Ledger
+from lakehouse.spark.control import lease_asking
+from lakehouse.spark.control.ledger import Ledger
 from lakehouse.steps.maintain import maintain
 from tests.support.debezium import Postgres, Table, column
 from tests.support.runs import laws_hold, open_runs

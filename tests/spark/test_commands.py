@@ -12,7 +12,7 @@ import pytest
 
 from infra.spark import spark_environment
 from lakehouse.config import Settings
-from lakehouse.spark.ledger import Ledger
+from lakehouse.spark.control.ledger import Ledger
 from tests.support.archives import read_archive
 from tests.support.commands import lakehouse
 from tests.support.debezium import Postgres, Table, column

@@ -15,7 +15,7 @@ from sqlalchemy.exc import DBAPIError
 
 from lakehouse.config import Settings
 from lakehouse.plan.records import RESULTS, STEPS, ResultRow
-from lakehouse.spark import ledger
+from lakehouse.spark.control import ledger
 from tests.support.campaign import Campaign, begin
 from tests.support.dying_run import do
 from tests.support.lost_answers import losing_commits

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from lakehouse.plan.types import Kind, ValueType
-from lakehouse.spark.decode import decode
+from lakehouse.spark.decoding.decode import decode
 from lakehouse.spark.sql import literal
 
 INT = ValueType(Kind.CAST, "int")

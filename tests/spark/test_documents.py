@@ -7,7 +7,7 @@ import json
 import pytest
 from pyspark.sql import SparkSession
 
-from lakehouse.spark.documents import with_documents
+from lakehouse.spark.parsing.documents import with_documents
 
 SCHEMA = {"type": "struct", "fields": [{"type": "string", "field": "payload"}], "name": "é"}
 PAYLOAD = {"op": "c", "after": {"payload": 1, "schema": "x", "note": ',"payload":é'}}

@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 
 from lakehouse.config import parse_source
 from lakehouse.plan.epochs import Epoch
-from lakehouse.spark.epochs import epoch_of, log_of
+from lakehouse.spark.parsing.epochs import epoch_of, log_of
 from tests.support.binlog import ITEMS, ORDERS, MariaDb, MySql, create, update
 from tests.support.failover import EXPECTED, OTHER, ROW, epochs, findings, life, open_source
 from tests.support.runs import Runs, laws_hold

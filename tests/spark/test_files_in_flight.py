@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from lakehouse.config import Settings
 from lakehouse.spark.metadata import load_metadata
-from lakehouse.spark.upkeep import ORPHAN_AGE, remove_orphans
+from lakehouse.spark.rewriting.upkeep import ORPHAN_AGE, remove_orphans
 from tests.support.campaign import Campaign, begin, tables_of
 from tests.support.damage import local
 from tests.support.dying_run import do

@@ -7,7 +7,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from lakehouse.config import Settings
-from lakehouse.spark.tally import MAX_QUARANTINED
+from lakehouse.spark.staging.tally import MAX_QUARANTINED
 from tests.support.debezium import Postgres, Table, column
 from tests.support.runs import open_runs
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lakehouse.errors import ConfigError
-from lakehouse.spark.kafka_properties import java_properties
+from lakehouse.spark.landing.kafka_properties import java_properties
 
 
 def test_tuning_of_the_other_client_is_left_out():

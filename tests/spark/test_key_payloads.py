@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from lakehouse.config import Settings, parse_source
 from lakehouse.spark.metadata import load_metadata
-from lakehouse.spark.properties import properties_of
+from lakehouse.spark.staging.properties import properties_of
 from lakehouse.spark.tables import full_name
 from tests.support.debezium import Postgres, Row, Table, column
 from tests.support.payloads import KINDS, PAYLOADS, PROPERTIES, kind_of

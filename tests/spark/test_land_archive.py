@@ -13,8 +13,8 @@ import pytest
 from lakehouse.config import parse_source
 from lakehouse.errors import ArchiveError, LandingRefused
 from lakehouse.plan.records import RUNS
-from lakehouse.spark.bronze import Bronze
-from lakehouse.spark.ledger import Ledger
+from lakehouse.spark.bronze.table import Bronze
+from lakehouse.spark.control.ledger import Ledger
 from lakehouse.steps import land
 from lakehouse.steps.archive import archive
 from lakehouse.steps.context import StepContext

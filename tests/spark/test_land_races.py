@@ -23,12 +23,12 @@ from lakehouse.plan.landing import LandingPlan
 from lakehouse.plan.offsets import LandedOffsets, OffsetRange, TopicProgress, batch_id
 from lakehouse.plan.records import RUNS
 from lakehouse.plan.submission import Run, application, arguments
-from lakehouse.spark.archive import open_archive
 from lakehouse.spark.branches import fast_forward
-from lakehouse.spark.bronze import Bronze
-from lakehouse.spark.land import Landed, land, verify
-from lakehouse.spark.landed_counts import PartitionCount
-from lakehouse.spark.ledger import Ledger
+from lakehouse.spark.bronze.landed_counts import PartitionCount
+from lakehouse.spark.bronze.table import Bronze
+from lakehouse.spark.control.ledger import Ledger
+from lakehouse.spark.landing.archive import open_archive
+from lakehouse.spark.landing.land import Landed, land, verify
 from lakehouse.steps.context import StepContext
 from lakehouse.steps.land import archive_landing
 from lakehouse.steps.runner import execute

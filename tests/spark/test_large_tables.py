@@ -1,7 +1,7 @@
 """Small batches into a table of more rows than Spark interprets plans for: the same rows come out.
 
-The look-up of keys has a plan of its own there (`lakehouse.spark.looking_up`), and a batch is
-written without a scan.
+The look-up of keys has a plan of its own there (`lakehouse.spark.staging.looking_up`), and a batch
+is written without a scan.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from lakehouse.plan.progress import Progress
 from lakehouse.plan.table_versions import TableFacts
 from lakehouse.plan.tables import TablePlan
 from lakehouse.plan.tuning import FEW_ROWS
-from lakehouse.spark.ledger import Ledger
+from lakehouse.spark.control.ledger import Ledger
 from lakehouse.spark.metadata import head
-from lakehouse.spark.stored import stored_state
+from lakehouse.spark.staging.stored import stored_state
 from lakehouse.spark.tables import full_name
 from tests.bench.accounts import Batch, checksum, expected
 from tests.bench.product import Product

@@ -19,8 +19,8 @@ from lakehouse.config import Settings
 from lakehouse.failpoints import VARIABLE
 from lakehouse.plan.catalog import BUSY_TIMEOUT_S
 from lakehouse.plan.lease import HEARTBEAT_S, TTL_S
-from lakehouse.spark.leases import Leases
-from lakehouse.spark.ledger import Ledger
+from lakehouse.spark.control.leases import Leases
+from lakehouse.spark.control.ledger import Ledger
 from lakehouse.spark.opening import open_catalog
 from tests.support.commands import ended_command, lakehouse
 from tests.support.debezium import Postgres, Table, column

@@ -18,12 +18,13 @@ from pyspark.sql import types as T
 
 from lakehouse.config import Settings
 from lakehouse.plan.compacting import Layout
-from lakehouse.spark import altering, branches, procedures, tables
+from lakehouse.spark import altering, branches, tables
 from lakehouse.spark.commits import FAILURES, ref_of
-from lakehouse.spark.ledger import Ledger
+from lakehouse.spark.control.ledger import Ledger
 from lakehouse.spark.metadata import load_metadata
-from lakehouse.spark.row_delta import RowDelta, commit_delta
-from lakehouse.spark.silver import PROPERTIES
+from lakehouse.spark.rewriting import procedures
+from lakehouse.spark.staging.row_delta import RowDelta, commit_delta
+from lakehouse.spark.staging.silver import PROPERTIES
 from lakehouse.spark.tables import full_name
 from tests.support.campaign import unread
 from tests.support.debezium import Postgres, Table, column

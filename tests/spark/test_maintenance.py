@@ -19,7 +19,7 @@ from lakehouse.names import bronze_table
 from lakehouse.plan.compacting import Figures, Maintained
 from lakehouse.plan.records import STEPS
 from lakehouse.spark import branches
-from lakehouse.spark.bronze import Bronze
+from lakehouse.spark.bronze.table import Bronze
 from lakehouse.spark.metadata import head, load_metadata, refs
 from lakehouse.spark.tables import full_name
 from lakehouse.steps.context import StepOutcome

@@ -6,7 +6,7 @@ import json
 
 from pyspark.sql import SparkSession
 
-from lakehouse.spark.schema_samples import SchemaSamples
+from lakehouse.spark.batches.schema_samples import SchemaSamples
 
 IMAGES: tuple[tuple[object, object], ...] = (
     (None, {"id": 1, "odd `name`": "a", "nothing": None, "n": 1}),

@@ -17,7 +17,7 @@ from lakehouse.plan.records import RESULTS, RUNS, SCHEMA_VERSIONS, STEPS
 from lakehouse.quality.judgement import Verdict
 from lakehouse.quality.summary import list_tables, summarise_validation
 from lakehouse.spark.altering import rename_table
-from lakehouse.spark.ledger import Ledger
+from lakehouse.spark.control.ledger import Ledger
 from lakehouse.steps.context import StepContext, StepOutcome
 from lakehouse.steps.runner import execute
 from tests.spark.quality_tables import run_row

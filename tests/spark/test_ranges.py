@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from lakehouse.plan.offsets import OffsetRange
-from lakehouse.spark.ranges import within
+from lakehouse.spark.bronze.ranges import within
 
 HOSTILE = "it's.a\\topic"
 

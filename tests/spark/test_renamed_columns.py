@@ -8,7 +8,7 @@ import pytest
 
 from lakehouse.config import parse_source
 from lakehouse.names import silver_namespace
-from lakehouse.spark.ledger import Ledger
+from lakehouse.spark.control.ledger import Ledger
 from lakehouse.spark.tables import full_name
 from tests.support.archives import Message, read_archive, write_archive
 from tests.support.captures import Capture, expected_rows, stored_rows

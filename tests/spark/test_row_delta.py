@@ -11,10 +11,10 @@ from pyspark.sql import types as T
 
 from lakehouse.config import Settings
 from lakehouse.spark import branches, tables
-from lakehouse.spark.ledger import Ledger
+from lakehouse.spark.control.ledger import Ledger
 from lakehouse.spark.metadata import head, load_metadata, refs
-from lakehouse.spark.row_delta import RowDelta, commit_delta
-from lakehouse.spark.silver import PROPERTIES
+from lakehouse.spark.staging.row_delta import RowDelta, commit_delta
+from lakehouse.spark.staging.silver import PROPERTIES
 from lakehouse.spark.tables import full_name
 from tests.support.campaign import begin
 

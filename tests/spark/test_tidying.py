@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from lakehouse.config import Settings
 from lakehouse.plan.records import CUTS, QUARANTINE, RUNS
-from lakehouse.spark.ledger import Ledger
+from lakehouse.spark.control.ledger import Ledger
 from lakehouse.steps.tidying import tidy
 from tests.support.campaign import begin
 

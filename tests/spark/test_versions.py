@@ -19,7 +19,7 @@ from lakehouse.plan.row_schema import RowSchema
 from lakehouse.plan.table_versions import TableFacts
 from lakehouse.plan.tables import TablePlan
 from lakehouse.plan.types import Column, Kind, ValueType
-from lakehouse.spark.events import table_rows
+from lakehouse.spark.decoding.events import table_rows
 from lakehouse.spark.session import tune
 from tests.support.debezium import PLACEHOLDER, Postgres, Table, column
 from tests.support.groups import group_of

@@ -16,7 +16,7 @@ from infra.registrations import SIGNAL_TABLE
 from infra.sources import DEBEZIUM, SAMPLE_SOURCES, Database, Engine
 from lakehouse.config.kafka import client_properties, kafka_properties
 from lakehouse.inspection.addresses import database_of, signals_of
-from lakehouse.spark.kafka import read_topics
+from lakehouse.spark.landing.kafka import read_topics
 from tests.stack.conftest import Stack
 
 REFUSED = (psycopg.errors.InsufficientPrivilege, pymysql.err.OperationalError)

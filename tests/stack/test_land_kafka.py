@@ -12,10 +12,10 @@ from infra.kafka_grants import Grant, allow
 from infra.kafka_logins import LAKEHOUSE
 from lakehouse.errors import KafkaUnreachable, LandingRefused
 from lakehouse.plan.event_position import shown_position
-from lakehouse.spark.bronze import Bronze
-from lakehouse.spark.kafka import read_topics
-from lakehouse.spark.lag import measure_lag
-from lakehouse.spark.ledger import Ledger
+from lakehouse.spark.bronze.table import Bronze
+from lakehouse.spark.control.ledger import Ledger
+from lakehouse.spark.landing.kafka import read_topics
+from lakehouse.spark.landing.lag import measure_lag
 from lakehouse.steps import land
 from lakehouse.steps.archive import archive
 from lakehouse.steps.context import StepContext, StepOutcome

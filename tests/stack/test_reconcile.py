@@ -16,7 +16,7 @@ from lakehouse.plan.event_position import shown_position
 from lakehouse.plan.lag import SourceLag
 from lakehouse.plan.progress import Progress
 from lakehouse.quality.summary import summarise_validation
-from lakehouse.spark.lag import measure_lag
+from lakehouse.spark.landing.lag import measure_lag
 from tests.soak.product import Product
 from tests.stack.conftest import Stack
 from tests.support.reconciling import TABLES, Compared, differences, opened, states, writer

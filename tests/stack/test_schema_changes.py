@@ -19,7 +19,7 @@ from lakehouse.config import Settings, SourceConfig
 from lakehouse.config.sections import SchemaChangesConfig
 from lakehouse.names import TableIdentity, bronze_table, silver_name
 from lakehouse.plan.records import EVOLVE, HOLD, SchemaVersionRow
-from lakehouse.spark.ledger import Ledger
+from lakehouse.spark.control.ledger import Ledger
 from lakehouse.steps.context import Json, StepContext
 from lakehouse.steps.runner import execute
 from tests.stack.conftest import Stack

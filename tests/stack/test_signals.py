@@ -25,7 +25,7 @@ from lakehouse.plan.signals.handover import Handover
 from lakehouse.plan.signals.request import Action, Request, SnapshotType
 from lakehouse.signalling.following import Follower
 from lakehouse.signalling.requests import send
-from lakehouse.spark.ledger import Ledger
+from lakehouse.spark.control.ledger import Ledger
 from tests.soak.product import Product
 from tests.stack.changing import (
     BLOCKED,

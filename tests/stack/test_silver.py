@@ -16,7 +16,7 @@ from infra.sources import SAMPLE_SOURCES, Database
 from infra.stack import running_stack
 from lakehouse.config import Settings, SourceConfig
 from lakehouse.plan.records import STEPS
-from lakehouse.spark.ledger import Ledger
+from lakehouse.spark.control.ledger import Ledger
 from lakehouse.steps.archive import archive
 from lakehouse.steps.runner import execute
 from tests.stack.conftest import Stack, settings_of

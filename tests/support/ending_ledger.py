@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from lakehouse.config import Settings
 from lakehouse.plan.records import ControlTable, Record
-from lakehouse.spark.ledger import Ledger
+from lakehouse.spark.control.ledger import Ledger
 
 
 class EndingLedger(Ledger):

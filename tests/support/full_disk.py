@@ -23,7 +23,7 @@ from pathlib import Path
 from infra.spark import spark_environment
 from lakehouse.config import Settings
 from lakehouse.plan.records import MAINTAIN, STEPS
-from lakehouse.spark.ledger import Ledger
+from lakehouse.spark.control.ledger import Ledger
 from lakehouse.spark.session import spark_session
 from lakehouse.steps.context import StepContext
 from lakehouse.steps.maintain import maintain

@@ -13,7 +13,7 @@ from lakehouse.quality.judgement import Measurement, judge
 from lakehouse.quality.pages.writing import write_pages
 from lakehouse.quality.report_files import reports_folder, write_report
 from lakehouse.quality.summary import read_recent, report_of
-from lakehouse.spark.ledger import Ledger
+from lakehouse.spark.control.ledger import Ledger
 from tests.expectations.samples import BAD, GOOD
 from tests.support.payloads import PAYLOADS
 from tests.support.quality_records import Story

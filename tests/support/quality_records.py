@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from expectations import SUITES
 from lakehouse.plan.records import CUTS, QUARANTINE, RESULTS, RUNS, SCHEMA_VERSIONS, Record
 from lakehouse.plan.records import ResultRow as Result
-from lakehouse.spark.ledger import Ledger
+from lakehouse.spark.control.ledger import Ledger
 from tests.expectations.samples import BAD, GOOD
 
 START = datetime(2026, 3, 2, 6, tzinfo=UTC)

@@ -12,7 +12,7 @@ from lakehouse.plan.cuts import identities_of
 from lakehouse.plan.rebuilding import Rebuild
 from lakehouse.plan.tables import ENDINGS
 from lakehouse.spark import metadata, tables
-from lakehouse.spark.ledger import Ledger
+from lakehouse.spark.control.ledger import Ledger
 from lakehouse.steps.context import StepOutcome
 from lakehouse.steps.runner import execute
 from tests.support.debezium import PLACEHOLDER, Postgres, Table, column

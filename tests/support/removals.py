@@ -8,7 +8,7 @@ from lakehouse.names import TableIdentity
 from lakehouse.plan.cuts import identities_of
 from lakehouse.plan.reconciling.repair import Removal
 from lakehouse.plan.reconciling.tables import ComparedColumn, ComparedTable
-from lakehouse.spark.reconciling import PLACE
+from lakehouse.spark.rewriting.reconciling import PLACE
 from lakehouse.spark.tables import full_name
 from lakehouse.steps.context import StepOutcome
 from lakehouse.steps.runner import execute

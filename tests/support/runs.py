@@ -14,7 +14,7 @@ from pyspark.sql import Row, SparkSession
 
 from lakehouse.config import Settings, SourceConfig, parse_source
 from lakehouse.plan.records import STEPS, Step
-from lakehouse.spark.ledger import Ledger
+from lakehouse.spark.control.ledger import Ledger
 from lakehouse.spark.tables import full_name
 from lakehouse.steps.context import StepContext, StepOutcome
 from lakehouse.steps.runner import execute

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lakehouse.failpoints import VARIABLE
-from lakehouse.spark.lease_table import LeaseTable
+from lakehouse.spark.control.lease_table import LeaseTable
 from tests.support.campaign import Campaign
 
 _ROOT = Path(__file__).resolve().parents[2]

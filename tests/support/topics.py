@@ -14,8 +14,8 @@ from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
 from lakehouse.config import SourceConfig, parse_source
 from lakehouse.plan.records import CUTS, CutRow
-from lakehouse.spark.bronze import Bronze
-from lakehouse.spark.ledger import Ledger
+from lakehouse.spark.bronze.table import Bronze
+from lakehouse.spark.control.ledger import Ledger
 from lakehouse.steps import land
 from lakehouse.steps.context import StepContext
 from tests.support.archives import Message, bronze_messages

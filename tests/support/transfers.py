@@ -17,7 +17,7 @@ from typing import TypeAlias
 from pyiceberg.catalog import Catalog
 
 from lakehouse.config import Settings
-from lakehouse.spark.ledger import Ledger
+from lakehouse.spark.control.ledger import Ledger
 from lakehouse.spark.opening import open_catalog
 from tests.support.debezium import Postgres, Row, Table, column
 

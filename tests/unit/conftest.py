@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lakehouse.config import Settings
-from lakehouse.spark.ledger import Ledger
+from lakehouse.spark.control.ledger import Ledger
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ from lakehouse.config import (
 from lakehouse.connectors import CONNECTORS
 from lakehouse.errors import ConfigError
 from lakehouse.names import TableIdentity
-from lakehouse.spark.kafka_admin import Admin
+from lakehouse.spark.landing.kafka_admin import Admin
 
 TICDC_TOPICS = '[kafka]\ntopics = ["tidb-.*"]'
 

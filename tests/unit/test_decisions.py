@@ -20,7 +20,7 @@ from lakehouse.quality.decisions import Decision, decide
 from lakehouse.quality.judging import judge_versions
 from lakehouse.quality.version_rows import ddl_rows
 from lakehouse.quality.versions import Version, holds, keeping
-from lakehouse.spark.ledger import Ledger
+from lakehouse.spark.control.ledger import Ledger
 from tests.unit.test_quality_ddl import ID as SQL_ID
 from tests.unit.test_quality_ddl import change, event
 from tests.unit.test_quality_versions import ID, NAME, ORDERS, QTY, column, recorded, version

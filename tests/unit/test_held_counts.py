@@ -12,7 +12,7 @@ from lakehouse.config import Settings
 from lakehouse.plan.cuts import held_of
 from lakehouse.plan.handover import StagedTable, held_after
 from lakehouse.plan.records import CUTS, CutRow
-from lakehouse.spark.ledger import Ledger
+from lakehouse.spark.control.ledger import Ledger
 
 CUT = CutRow(
     source="shop",

@@ -14,7 +14,7 @@ from lakehouse.plan.lag import SourceLag, Stamp, TableLag, Tails, seconds_behind
 from lakehouse.plan.lag_words import lag_sentence
 from lakehouse.plan.offsets import PartitionBounds, TopicBounds
 from lakehouse.plan.records import CutRow
-from lakehouse.spark.lag import measure_lag
+from lakehouse.spark.landing.lag import measure_lag
 
 SOURCE = parse_source('connector = "postgresql"\ntopic_prefix = "shop"\n', "shop")
 NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)

@@ -15,8 +15,8 @@ import pytest
 from lakehouse.config import Settings
 from lakehouse.errors import Superseded
 from lakehouse.plan.lease import BETWEEN_STEPS_S, Holder, Lease, may_take
-from lakehouse.spark.lease_table import LEASES, LeaseTable
-from lakehouse.spark.leases import Leases
+from lakehouse.spark.control.lease_table import LEASES, LeaseTable
+from lakehouse.spark.control.leases import Leases
 from lakehouse.spark.opening import open_catalog
 from tests.support.lost_answers import losing_commits
 
@@ -206,7 +206,7 @@ def test_a_lease_that_was_given_back_is_free_whatever_the_next_clock_says(
 ) -> None:
     published(leases, applied(leases))
     now = time.time() + hours * 3600
-    monkeypatch.setattr("lakehouse.spark.leases.time.time", lambda: now)
+    monkeypatch.setattr("lakehouse.spark.control.leases.time.time", lambda: now)
     assert leases.take("next") == 2
 
 

@@ -14,10 +14,10 @@ from lakehouse.config import Settings
 from lakehouse.errors import StepFailed
 from lakehouse.plan.records import CUTS, RUNS, RunRow
 from lakehouse.plan.store_faults import store_fault
-from lakehouse.spark import ledger
-from lakehouse.spark.appending import append
-from lakehouse.spark.control_rows import to_arrow
-from lakehouse.spark.ledger import Ledger
+from lakehouse.spark.control import ledger
+from lakehouse.spark.control.appending import append
+from lakehouse.spark.control.control_rows import to_arrow
+from lakehouse.spark.control.ledger import Ledger
 from tests.support.lost_answers import losing_commits
 
 TOGETHER, ALONE = 12, 35

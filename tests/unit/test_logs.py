@@ -23,7 +23,7 @@ import os, sys
 import structlog
 from lakehouse.config import Settings, kafka_properties, mask_secret, parse_source
 from lakehouse.logs import configure
-from lakehouse.spark.ledger import Ledger
+from lakehouse.spark.control.ledger import Ledger
 
 configure()
 toml = 'connector = "mysql"\\ntopic_prefix = "shop"\\n'

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lakehouse.plan.offsets import LandedOffsets, TopicProgress
-from lakehouse.spark.doubts import newest_behind
+from lakehouse.spark.transactions.doubts import newest_behind
 
 LANDED = LandedOffsets({"s.public.orders": TopicProgress("id", {0: 5, 1: 7})})
 TOPICS = {"public.orders": "s.public.orders"}

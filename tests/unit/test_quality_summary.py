@@ -30,7 +30,7 @@ from lakehouse.plan.records import (
 from lakehouse.quality.judgement import Measurement, Verdict, judge
 from lakehouse.quality.results import Try, result_rows
 from lakehouse.quality.samples import FailingRow
-from lakehouse.spark.ledger import Ledger
+from lakehouse.spark.control.ledger import Ledger
 from tests.expectations.samples import GOOD
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

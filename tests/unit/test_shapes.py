@@ -7,7 +7,7 @@ import re
 import pytest
 
 from lakehouse.plan.types import Column, Kind, ValueType
-from lakehouse.spark.shapes import fits
+from lakehouse.spark.decoding.shapes import fits
 
 STRING, NUMBER = ValueType(Kind.CAST, "string"), ValueType(Kind.CAST, "bigint")
 ARRAY = ValueType(Kind.ARRAY, "array<string>", element=STRING)

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from lakehouse.cli import app
 from lakehouse.config import Settings
-from lakehouse.spark.ledger import Ledger
+from lakehouse.spark.control.ledger import Ledger
 from tests.support.quality_story import story
 
 SOURCES = Path(__file__).resolve().parents[2] / "dags" / "sources"

@@ -6,7 +6,7 @@ import pytest
 
 from lakehouse.plan.tables import Version
 from lakehouse.plan.types import Column, Kind, ValueType
-from lakehouse.spark.versions import by_version, token_fields
+from lakehouse.spark.decoding.versions import by_version, token_fields
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pathlib import Path
 from lakehouse.config import Settings, SourceConfig
 from lakehouse.errors import StepFailed
 from lakehouse.plan.rebuilding import candidates
-from lakehouse.spark.ledger import Ledger
+from lakehouse.spark.control.ledger import Ledger
 
 
 def open_ledger(settings: Settings, source: str) -> Ledger:

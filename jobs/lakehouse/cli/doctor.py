@@ -15,7 +15,7 @@ from lakehouse.inspection.repairing import repair
 from lakehouse.plan.doctor.findings import Level, exit_code, sentence
 from lakehouse.plan.rebuilding import Rebuild
 from lakehouse.plan.submission import MAINTENANCE_RUN, REBUILD_RUN, Run
-from lakehouse.spark.ledger import Ledger
+from lakehouse.spark.control.ledger import Ledger
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 Repairs = Annotated[

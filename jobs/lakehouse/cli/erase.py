@@ -15,7 +15,7 @@ from lakehouse.errors import ConfigError
 from lakehouse.plan.erasing import ERASURE, ERASURE_RUN, MAX_KEYS, Erasure, key_values
 from lakehouse.plan.rebuilding import Rebuild, choose
 from lakehouse.plan.submission import erasure_application
-from lakehouse.spark.properties import properties_of
+from lakehouse.spark.staging.properties import properties_of
 
 Table = Annotated[str, typer.Option("--table", help="As in the TOML file: public.customers.")]
 Keys = Annotated[

@@ -15,7 +15,7 @@ from lakehouse.plan.compacting import Maintained
 from lakehouse.plan.records import MAINTAIN
 from lakehouse.plan.submission import MAINTENANCE_RUN, Run
 from lakehouse.quality.text import shown
-from lakehouse.spark.ledger import Ledger
+from lakehouse.spark.control.ledger import Ledger
 
 _HEADER = ("table", "data files", "delete files", "bytes", "snapshots", "removed", "note")
 

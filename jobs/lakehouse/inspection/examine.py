@@ -21,7 +21,7 @@ from lakehouse.plan.doctor.findings import Finding
 from lakehouse.plan.doctor.postgresql import judge_postgresql
 from lakehouse.plan.doctor.tables import judge_tables
 from lakehouse.plan.doctor.topics import judge_topics
-from lakehouse.spark.ledger import Ledger
+from lakehouse.spark.control.ledger import Ledger
 
 
 @dataclass(frozen=True, slots=True)

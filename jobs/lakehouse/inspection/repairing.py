@@ -23,8 +23,8 @@ from lakehouse.errors import StepFailed
 from lakehouse.inspection.tables import read_control_tables, read_tables
 from lakehouse.plan.doctor.tables import Repair, TableFacts, repair_of
 from lakehouse.plan.tables import MAIN
-from lakehouse.spark.leases import Leases
-from lakehouse.spark.ledger import Ledger
+from lakehouse.spark.control.leases import Leases
+from lakehouse.spark.control.ledger import Ledger
 
 _PATIENCE_S = 600
 # Metadata that can be read again shows what else is missing.

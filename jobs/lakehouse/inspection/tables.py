@@ -26,8 +26,8 @@ from lakehouse.plan.cuts import identities_of
 from lakehouse.plan.doctor.tables import Role, TableFacts
 from lakehouse.plan.records import CONTROL_TABLES, CutRow
 from lakehouse.plan.tables import ENDINGS, MAIN
-from lakehouse.spark.lease_table import LEASES
-from lakehouse.spark.ledger import Ledger
+from lakehouse.spark.control.lease_table import LEASES
+from lakehouse.spark.control.ledger import Ledger
 from lakehouse.spark.metadata import (
     CUT_PROPERTY,
     has_nothing_but,
@@ -35,7 +35,7 @@ from lakehouse.spark.metadata import (
     progress_of_main,
 )
 from lakehouse.spark.opening import locations
-from lakehouse.spark.upkeep import table_names
+from lakehouse.spark.rewriting.upkeep import table_names
 
 _WORKERS = 16
 # Everything that a torn or missing file of metadata may raise; a server's error is none of it.

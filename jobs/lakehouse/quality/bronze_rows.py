@@ -13,7 +13,7 @@ from lakehouse.plan.offsets import OffsetRange
 from lakehouse.quality.judgement import Measurement
 from lakehouse.quality.landed import LandedRanges
 from lakehouse.quality.metric_rows import Counted, Keyed
-from lakehouse.spark.appended import appends
+from lakehouse.spark.bronze.appended import appends
 from lakehouse.spark.sql import any_of, in_partition, literal
 from lakehouse.spark.tables import full_name
 

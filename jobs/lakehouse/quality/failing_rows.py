@@ -18,7 +18,7 @@ from lakehouse.quality.landed import LandedRanges
 from lakehouse.quality.own_suites import rule_metric
 from lakehouse.quality.reference_rows import ReferenceRows
 from lakehouse.quality.silver_rows import SilverRows
-from lakehouse.spark.reasons import LARGE_VALUE_BYTES
+from lakehouse.spark.parsing.reasons import LARGE_VALUE_BYTES
 from lakehouse.spark.sql import all_of, any_of, in_partition, literal
 from lakehouse.spark.tables import full_name
 

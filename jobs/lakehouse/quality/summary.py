@@ -33,7 +33,7 @@ from lakehouse.plan.replay import open_rows
 from lakehouse.plan.stale import stale_of, told
 from lakehouse.quality.report import Report
 from lakehouse.quality.run_report import SUCCEEDED, run_report, steps_of, unchanged
-from lakehouse.spark.ledger import Ledger
+from lakehouse.spark.control.ledger import Ledger
 
 # A run has five steps, and a row for each try of one.
 _RECENT_ROWS = 200

@@ -23,7 +23,7 @@ from lakehouse.quality.judgement import Verdict
 from lakehouse.reconciling.repairing import repair
 from lakehouse.reconciling.rounds import Patience, reconcile
 from lakehouse.reconciling.sides import Sides
-from lakehouse.spark.ledger import Ledger
+from lakehouse.spark.control.ledger import Ledger
 from lakehouse.spark.session import spark_session
 from lakehouse.steps.context import StepContext, StepOutcome
 from lakehouse.steps.entry import zoned_time

@@ -15,7 +15,7 @@ from lakehouse.plan.reconciling.wanted import Wanted, of_buckets
 from lakehouse.plan.records import CutRow
 from lakehouse.reconciling.sides import Sides, source_states, source_sums
 from lakehouse.spark.metadata import row_count
-from lakehouse.spark.reconciling import silver_sums
+from lakehouse.spark.rewriting.reconciling import silver_sums
 
 # So many rows of a table are looked at one by one, on each side.
 MOST_ROWS = 100_000

@@ -23,7 +23,7 @@ from lakehouse.plan.records import CutRow
 from lakehouse.reconciling.looks import Look, counted
 from lakehouse.reconciling.marker import write_marker
 from lakehouse.reconciling.sides import Sides, source_states
-from lakehouse.spark.reconciling import silver_states
+from lakehouse.spark.rewriting.reconciling import silver_states
 
 _LOG = structlog.get_logger()
 _MOST_ROUNDS = 3

@@ -21,9 +21,9 @@ from lakehouse.plan.reconciling.texts import digest
 from lakehouse.plan.reconciling.wanted import Wanted, shown_key
 from lakehouse.plan.records import CutRow
 from lakehouse.quality.losses import column_losses
-from lakehouse.spark.ledger import Ledger
-from lakehouse.spark.properties import properties_of
-from lakehouse.spark.reconciling import SilverAt
+from lakehouse.spark.control.ledger import Ledger
+from lakehouse.spark.rewriting.reconciling import SilverAt
+from lakehouse.spark.staging.properties import properties_of
 
 
 @dataclass(frozen=True, slots=True)

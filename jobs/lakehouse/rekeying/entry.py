@@ -13,7 +13,7 @@ from lakehouse.plan.rekeying import Drained
 from lakehouse.reconciling.entry import source_database
 from lakehouse.rekeying.connector import source_connector
 from lakehouse.rekeying.table import open_rekeying
-from lakehouse.spark.ledger import Ledger
+from lakehouse.spark.control.ledger import Ledger
 from lakehouse.spark.session import spark_session
 from lakehouse.steps.lifeline import begin_application
 

@@ -26,10 +26,10 @@ from lakehouse.quality.rekeyed import followed_version, has_key, rekeyed
 from lakehouse.reconciling.marker import write_marker
 from lakehouse.rekeying.connector import SourceConnector
 from lakehouse.rekeying.database import log_end, read_table
-from lakehouse.spark.lag import measure_lag
-from lakehouse.spark.leases import Leases
-from lakehouse.spark.ledger import Ledger
-from lakehouse.spark.properties import properties_of, remember_key
+from lakehouse.spark.control.leases import Leases
+from lakehouse.spark.control.ledger import Ledger
+from lakehouse.spark.landing.lag import measure_lag
+from lakehouse.spark.staging.properties import properties_of, remember_key
 
 _LOOK_S = 1.0
 _PATIENCE_S = 300.0

@@ -22,8 +22,8 @@ from lakehouse.plan.signals.progress import advance, begin, said
 from lakehouse.plan.signals.published import Publication, publication, topics_of
 from lakehouse.plan.signals.request import Action
 from lakehouse.signalling.topics import consumer, end_offsets, poll
-from lakehouse.spark.kafka import read_topics
-from lakehouse.spark.ledger import Ledger
+from lakehouse.spark.control.ledger import Ledger
+from lakehouse.spark.landing.kafka import read_topics
 
 # So long after the notification every row before it has reached its topic: the connector's
 # producer waits for brokers one by one.

@@ -17,11 +17,11 @@ from lakehouse.plan.conservation import Law, balance, pending_of, to_json_counts
 from lakehouse.plan.table_names import TableNames
 from lakehouse.plan.tables import TablePlan
 from lakehouse.quality.statements import as_renamed, incarnations
-from lakehouse.spark.batch import open_batch
-from lakehouse.spark.bronze import Bronze
-from lakehouse.spark.lost_offsets import lost_topics
-from lakehouse.spark.since import since_cut
-from lakehouse.spark.stage import Staged
+from lakehouse.spark.batches.batch import open_batch
+from lakehouse.spark.bronze.lost_offsets import lost_topics
+from lakehouse.spark.bronze.table import Bronze
+from lakehouse.spark.ordering.since import since_cut
+from lakehouse.spark.staging.stage import Staged
 from lakehouse.steps.applying import Applying
 from lakehouse.steps.backfill import backfill
 from lakehouse.steps.context import Json, StepContext, StepOutcome

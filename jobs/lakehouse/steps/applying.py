@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from lakehouse.connectors import Connector
 from lakehouse.plan.rebuilding import Ground
 from lakehouse.plan.records import CutRow
-from lakehouse.spark.batch import Batch
-from lakehouse.spark.bronze import OFFSETS_PROPERTY, RUN_ID_PROPERTY
+from lakehouse.spark.batches.batch import Batch
+from lakehouse.spark.bronze.table import OFFSETS_PROPERTY, RUN_ID_PROPERTY
 from lakehouse.spark.metadata import CUT_PROPERTY
-from lakehouse.spark.since import Since
+from lakehouse.spark.ordering.since import Since
 from lakehouse.steps.context import StepContext
 from lakehouse.steps.forwarding import STAGING
 

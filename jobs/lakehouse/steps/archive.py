@@ -14,12 +14,12 @@ from lakehouse.config import Settings, SourceConfig, kafka_properties, select_to
 from lakehouse.errors import ArchiveError, LakehouseError
 from lakehouse.plan.landing import plan_landing
 from lakehouse.plan.offsets import LandedOffsets, OffsetRange
-from lakehouse.spark.archive_parsing import MESSAGE_COLUMNS
-from lakehouse.spark.archive_writing import write_archive
-from lakehouse.spark.bronze import Bronze
-from lakehouse.spark.kafka import read_messages, read_topics
-from lakehouse.spark.ledger import Ledger
-from lakehouse.spark.ranges import within
+from lakehouse.spark.bronze.ranges import within
+from lakehouse.spark.bronze.table import Bronze
+from lakehouse.spark.control.ledger import Ledger
+from lakehouse.spark.landing.archive_parsing import MESSAGE_COLUMNS
+from lakehouse.spark.landing.archive_writing import write_archive
+from lakehouse.spark.landing.kafka import read_messages, read_topics
 from lakehouse.spark.session import spark_session
 from lakehouse.steps.lifeline import begin_application
 

@@ -24,8 +24,8 @@ from lakehouse.plan.backfilling import (
 )
 from lakehouse.plan.conservation import to_json_counts
 from lakehouse.plan.replay import replay_laws
-from lakehouse.spark.bronze import Bronze
-from lakehouse.spark.interval import contents
+from lakehouse.spark.bronze.table import Bronze
+from lakehouse.spark.staging.interval import contents
 from lakehouse.steps.context import Json, StepContext, StepOutcome
 from lakehouse.steps.narrowing import Narrowed, heal_all, healed, narrow, put_away
 from lakehouse.steps.quarantine import quarantine

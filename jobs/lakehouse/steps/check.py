@@ -31,10 +31,10 @@ from lakehouse.quality.version_rows import (
     ddl_rows,
 )
 from lakehouse.quality.versions import Judged, batch_versions
-from lakehouse.spark.bronze import Bronze
-from lakehouse.spark.incarnations import with_incarnations
-from lakehouse.spark.profile import load_schemas, profile
-from lakehouse.spark.since import since_cut
+from lakehouse.spark.batches.incarnations import with_incarnations
+from lakehouse.spark.batches.profile import load_schemas, profile
+from lakehouse.spark.bronze.table import Bronze
+from lakehouse.spark.ordering.since import since_cut
 from lakehouse.steps.context import Json, StepContext, StepOutcome
 from lakehouse.steps.schema_events import Landed, read_statements
 from lakehouse.steps.schema_suites import judge_schemas

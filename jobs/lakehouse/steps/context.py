@@ -15,8 +15,8 @@ from lakehouse.plan.erasing import Erasure
 from lakehouse.plan.rebuilding import Rebuild
 from lakehouse.plan.reconciling.repair import Removal
 from lakehouse.plan.records import Status
-from lakehouse.spark.ledger import Ledger
-from lakehouse.spark.parsed import LastParsed
+from lakehouse.spark.batches.parsed import LastParsed
+from lakehouse.spark.control.ledger import Ledger
 
 Json = str | int | float | bool | None | Mapping[str, "Json"] | list["Json"] | tuple["Json", ...]
 

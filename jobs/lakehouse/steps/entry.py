@@ -16,7 +16,7 @@ from lakehouse.errors import LakehouseError
 from lakehouse.plan.backfilling import Backfill, Interval
 from lakehouse.plan.rebuilding import Rebuild
 from lakehouse.plan.records import Step
-from lakehouse.spark.ledger import Ledger
+from lakehouse.spark.control.ledger import Ledger
 from lakehouse.spark.session import spark_session
 from lakehouse.steps.context import StepContext, StepOutcome
 from lakehouse.steps.lifeline import begin_application

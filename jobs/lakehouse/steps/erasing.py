@@ -24,12 +24,17 @@ from lakehouse.plan.records import MAINTAIN, CutRow
 from lakehouse.plan.replay import replay_laws
 from lakehouse.plan.same_offsets import cut_upon
 from lakehouse.plan.tables import HISTORY_ENDING, STATE_ENDING, TablePlan
-from lakehouse.spark.bronze import Bronze
-from lakehouse.spark.erased_messages import Messages, erase_messages, find_messages, keys_frame
-from lakehouse.spark.erased_rows import Erasing, erase_rows, has_traces, live_rows
-from lakehouse.spark.healing import held_keys
+from lakehouse.spark.bronze.table import Bronze
 from lakehouse.spark.once import once
-from lakehouse.spark.silver import cdc_of, is_live
+from lakehouse.spark.rewriting.erased_messages import (
+    Messages,
+    erase_messages,
+    find_messages,
+    keys_frame,
+)
+from lakehouse.spark.rewriting.erased_rows import Erasing, erase_rows, has_traces, live_rows
+from lakehouse.spark.rewriting.healing import held_keys
+from lakehouse.spark.staging.silver import cdc_of, is_live
 from lakehouse.spark.tables import at_ref, full_name
 from lakehouse.steps.applying import Applying, commit_summary, staging_branch
 from lakehouse.steps.context import Json, StepContext, StepOutcome

@@ -12,7 +12,7 @@ from lakehouse.config import Settings, SourceConfig, mask_secret
 from lakehouse.errors import LakehouseError
 from lakehouse.plan.erasing import ERASURE, Erasure
 from lakehouse.plan.records import MAINTAIN, Step
-from lakehouse.spark.ledger import Ledger
+from lakehouse.spark.control.ledger import Ledger
 from lakehouse.spark.session import spark_session
 from lakehouse.steps.context import StepContext, StepOutcome
 from lakehouse.steps.forgetting import forget

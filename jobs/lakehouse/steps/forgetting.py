@@ -16,10 +16,10 @@ from lakehouse.plan.records import CutRow
 from lakehouse.plan.tables import ENDINGS
 from lakehouse.quality.erased_reports import erase_in_reports
 from lakehouse.spark import metadata
-from lakehouse.spark.erased_names import erase_names
-from lakehouse.spark.erased_rows import forget_past
-from lakehouse.spark.leases import Leases
-from lakehouse.spark.properties import properties_of
+from lakehouse.spark.control.leases import Leases
+from lakehouse.spark.rewriting.erased_names import erase_names
+from lakehouse.spark.rewriting.erased_rows import forget_past
+from lakehouse.spark.staging.properties import properties_of
 from lakehouse.steps.context import StepContext, StepOutcome
 
 # For how long a run at work, or a landing, is waited for.

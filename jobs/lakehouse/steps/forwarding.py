@@ -17,9 +17,9 @@ from lakehouse.plan.rebuilding import REBUILDING, UNDO
 from lakehouse.plan.records import CUTS, CutRow
 from lakehouse.plan.tables import ENDINGS, HISTORY_ENDING, STATE_ENDING
 from lakehouse.spark import altering, branches, metadata, tables
-from lakehouse.spark.properties import rename_columns
-from lakehouse.spark.renamed import under_new_names
-from lakehouse.spark.replacing import replace_main
+from lakehouse.spark.rewriting.renamed import under_new_names
+from lakehouse.spark.rewriting.replacing import replace_main
+from lakehouse.spark.staging.properties import rename_columns
 from lakehouse.steps.context import StepContext
 from lakehouse.steps.together import together
 

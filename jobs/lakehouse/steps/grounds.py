@@ -11,9 +11,9 @@ from lakehouse.plan.cuts import excluded_of, held_of, own_cut
 from lakehouse.plan.progress import Progress
 from lakehouse.plan.rebuilding import Ground
 from lakehouse.plan.tables import STATE_ENDING
-from lakehouse.spark import silver
 from lakehouse.spark.metadata import head
-from lakehouse.spark.properties import Properties
+from lakehouse.spark.staging import silver
+from lakehouse.spark.staging.properties import Properties
 from lakehouse.steps.applying import Applying
 
 

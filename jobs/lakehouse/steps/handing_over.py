@@ -13,10 +13,10 @@ from lakehouse.plan.progress import Progress
 from lakehouse.plan.stale import StaleColumns, stale_of, told
 from lakehouse.plan.table_names import TableNames
 from lakehouse.plan.tables import TablePlan
-from lakehouse.spark import silver
+from lakehouse.spark.batches.reached import reached_below
 from lakehouse.spark.metadata import is_only_rewritten
-from lakehouse.spark.reached import reached_below
-from lakehouse.spark.stage import Staged
+from lakehouse.spark.staging import silver
+from lakehouse.spark.staging.stage import Staged
 from lakehouse.steps.applying import Applying
 from lakehouse.steps.table_findings import table_findings
 

@@ -12,7 +12,7 @@ import structlog
 
 from lakehouse.errors import KafkaUnreachable
 from lakehouse.plan.records import Step
-from lakehouse.spark.lag import measure_lag
+from lakehouse.spark.landing.lag import measure_lag
 from lakehouse.steps.context import StepContext, StepOutcome
 
 _LOG = structlog.get_logger()

@@ -16,17 +16,17 @@ from lakehouse.plan.kafka_faults import kafka_exceptions, kafka_fault
 from lakehouse.plan.landing import LandingPlan, gone_topics, landing_topics, plan_landing
 from lakehouse.plan.lost_ranges import refuse_lost, refuse_other_topics
 from lakehouse.plan.offsets import LandedOffsets, landing_tasks
-from lakehouse.spark.archive import Archive, open_archive, refuse_differences
-from lakehouse.spark.bronze import Bronze
-from lakehouse.spark.kafka import (
+from lakehouse.spark.bronze.landed_counts import PartitionCount
+from lakehouse.spark.bronze.ranges import within
+from lakehouse.spark.bronze.table import Bronze
+from lakehouse.spark.landing.archive import Archive, open_archive, refuse_differences
+from lakehouse.spark.landing.kafka import (
     read_messages,
     read_topic_configs,
     read_topic_ids,
     read_topics,
 )
-from lakehouse.spark.land import Landed, Landing, land
-from lakehouse.spark.landed_counts import PartitionCount
-from lakehouse.spark.ranges import within
+from lakehouse.spark.landing.land import Landed, Landing, land
 from lakehouse.spark.session import tune
 from lakehouse.steps.context import Json, StepContext, StepOutcome
 

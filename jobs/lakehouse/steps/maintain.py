@@ -25,12 +25,13 @@ from lakehouse.plan.keeping import Cuts, cuts_of
 from lakehouse.plan.records import CONTROL_TABLES, ControlTable
 from lakehouse.plan.store_faults import store_fault
 from lakehouse.plan.tables import MAIN
-from lakehouse.spark import altering, procedures, upkeep
-from lakehouse.spark.bronze import Bronze
-from lakehouse.spark.lease_table import LEASES
-from lakehouse.spark.leases import Leases
+from lakehouse.spark import altering
+from lakehouse.spark.bronze.table import Bronze
+from lakehouse.spark.control.lease_table import LEASES
+from lakehouse.spark.control.leases import Leases
 from lakehouse.spark.metadata import load_metadata
 from lakehouse.spark.opening import load_table
+from lakehouse.spark.rewriting import procedures, upkeep
 from lakehouse.spark.sql import timestamp
 from lakehouse.steps.context import Json, StepContext, StepOutcome
 

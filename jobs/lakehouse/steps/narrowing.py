@@ -26,12 +26,13 @@ from lakehouse.plan.handover import StagedTable
 from lakehouse.plan.rebuilding import Choice, Rebuild, candidates, granted
 from lakehouse.plan.records import CutRow
 from lakehouse.plan.tables import MAIN, TablePlan
-from lakehouse.spark import metadata, silver, tables
-from lakehouse.spark.healing import Healing, heal, held_keys
+from lakehouse.spark import metadata, tables
+from lakehouse.spark.batches.profile import profile
 from lakehouse.spark.once import once
-from lakehouse.spark.profile import profile
+from lakehouse.spark.rewriting.healing import Healing, heal, held_keys
 from lakehouse.spark.session import tune
-from lakehouse.spark.touched import of_interval, touched_keys
+from lakehouse.spark.staging import silver
+from lakehouse.spark.staging.touched import of_interval, touched_keys
 from lakehouse.steps.applying import Applying, Rebuilt, commit_summary, staging_branch
 from lakehouse.steps.context import StepContext
 from lakehouse.steps.remaking import Built, begin, fitting, staged

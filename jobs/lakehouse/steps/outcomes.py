@@ -10,8 +10,8 @@ from lakehouse.plan.batch import is_foreign_topic
 from lakehouse.plan.conservation import Outcomes, summed
 from lakehouse.plan.groups import Group
 from lakehouse.plan.tables import TablePlan, TopicPartition
-from lakehouse.spark.batch import Batch
-from lakehouse.spark.stage import Staged
+from lakehouse.spark.batches.batch import Batch
+from lakehouse.spark.staging.stage import Staged
 
 
 def outcomes(

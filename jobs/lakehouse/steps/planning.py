@@ -36,8 +36,8 @@ from lakehouse.quality.held import approve_command
 from lakehouse.quality.rewritten_columns import Rewriting, rewritings
 from lakehouse.quality.statements import additions, renames
 from lakehouse.quality.versions import holds, keeping
-from lakehouse.spark.generations import with_earlier
-from lakehouse.spark.properties import properties_of
+from lakehouse.spark.batches.generations import with_earlier
+from lakehouse.spark.staging.properties import properties_of
 from lakehouse.steps.applying import Applying
 from lakehouse.steps.column_notes import column_notes
 from lakehouse.steps.grounds import added_to, ground_of

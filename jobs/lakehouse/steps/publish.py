@@ -18,7 +18,7 @@ from lakehouse.plan.handover import StagedCut, StagedTable
 from lakehouse.plan.publishing import pending_cut, published_snapshots, refusal
 from lakehouse.plan.records import CUTS, CutRow
 from lakehouse.spark import metadata
-from lakehouse.spark.leases import Leases
+from lakehouse.spark.control.leases import Leases
 from lakehouse.steps.context import StepContext, StepOutcome
 from lakehouse.steps.forwarding import finish, roll_forward
 from lakehouse.steps.reapply import settle

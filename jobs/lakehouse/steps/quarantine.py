@@ -19,12 +19,12 @@ from lakehouse.plan.batch import is_foreign_topic
 from lakehouse.plan.groups import Group
 from lakehouse.plan.records import QUARANTINE, QuarantineRow
 from lakehouse.plan.tables import TablePlan, TopicPartition
-from lakehouse.spark.batch import Batch
-from lakehouse.spark.events import belongs_to
-from lakehouse.spark.reasons import IDENTITY
+from lakehouse.spark.batches.batch import Batch
+from lakehouse.spark.decoding.events import belongs_to
+from lakehouse.spark.parsing.reasons import IDENTITY
 from lakehouse.spark.sql import all_of, in_partition
-from lakehouse.spark.stage import Staged
-from lakehouse.spark.tally import MAX_QUARANTINED, BadEvent
+from lakehouse.spark.staging.stage import Staged
+from lakehouse.spark.staging.tally import MAX_QUARANTINED, BadEvent
 from lakehouse.steps.context import StepContext
 
 WRONG_TOPIC = "wrong_topic"

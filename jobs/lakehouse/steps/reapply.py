@@ -33,10 +33,10 @@ from lakehouse.plan.replay import (
 )
 from lakehouse.plan.tables import Place, TablePlan, TopicPartition
 from lakehouse.quality.statements import as_renamed, incarnations
-from lakehouse.spark.replay import load_messages, open_replay
-from lakehouse.spark.since import since_cut
-from lakehouse.spark.stage import Staged
-from lakehouse.spark.tally import MAX_QUARANTINED
+from lakehouse.spark.batches.replay import load_messages, open_replay
+from lakehouse.spark.ordering.since import since_cut
+from lakehouse.spark.staging.stage import Staged
+from lakehouse.spark.staging.tally import MAX_QUARANTINED
 from lakehouse.steps.applying import Applying
 from lakehouse.steps.context import Json, StepContext, StepOutcome
 from lakehouse.steps.handing_over import staged_cut

@@ -19,7 +19,7 @@ from lakehouse.plan.rebuilding import Rebuild, choose
 from lakehouse.plan.replay import replay_laws
 from lakehouse.plan.tables import MAIN
 from lakehouse.spark import metadata, tables
-from lakehouse.spark.comparing import compare_or_replace
+from lakehouse.spark.rewriting.comparing import compare_or_replace
 from lakehouse.spark.session import tune
 from lakehouse.steps.context import Json, StepContext, StepOutcome
 from lakehouse.steps.quarantine import quarantine

@@ -19,10 +19,10 @@ from lakehouse.plan.records import CutRow
 from lakehouse.plan.replaceable import refuse_meanwhile
 from lakehouse.plan.replay import taken_out
 from lakehouse.spark import metadata
-from lakehouse.spark.properties import properties_of
-from lakehouse.spark.removed import Removed, keep_out
+from lakehouse.spark.ordering.since import Since
+from lakehouse.spark.rewriting.removed import Removed, keep_out
 from lakehouse.spark.session import tune
-from lakehouse.spark.since import Since
+from lakehouse.spark.staging.properties import properties_of
 from lakehouse.steps.applying import Rebuilt, commit_summary
 from lakehouse.steps.context import StepContext
 from lakehouse.steps.handing_over import staged_table

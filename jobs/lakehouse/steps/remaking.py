@@ -23,12 +23,13 @@ from lakehouse.plan.replaceable import landed_messages, refuse_gaps
 from lakehouse.plan.table_names import TableNames
 from lakehouse.plan.tables import TablePlan
 from lakehouse.quality.statements import as_renamed, incarnations
-from lakehouse.spark import metadata, silver
-from lakehouse.spark.batch import open_until
-from lakehouse.spark.bronze import Bronze
-from lakehouse.spark.replacing import begin_empty
-from lakehouse.spark.since import Since
-from lakehouse.spark.stage import Staged
+from lakehouse.spark import metadata
+from lakehouse.spark.batches.batch import open_until
+from lakehouse.spark.bronze.table import Bronze
+from lakehouse.spark.ordering.since import Since
+from lakehouse.spark.rewriting.replacing import begin_empty
+from lakehouse.spark.staging import silver
+from lakehouse.spark.staging.stage import Staged
 from lakehouse.steps.applying import Applying, Rebuilt, slug
 from lakehouse.steps.context import StepContext
 from lakehouse.steps.handing_over import staged_table

@@ -22,9 +22,9 @@ from lakehouse.plan.replay import replay_laws
 from lakehouse.plan.same_offsets import cut_upon
 from lakehouse.plan.tables import HISTORY_ENDING, STATE_ENDING
 from lakehouse.spark import metadata
-from lakehouse.spark.properties import properties_of, remember_soft
-from lakehouse.spark.removing import Removing, remove_rows
-from lakehouse.spark.silver import cdc_of
+from lakehouse.spark.rewriting.removing import Removing, remove_rows
+from lakehouse.spark.staging.properties import properties_of, remember_soft
+from lakehouse.spark.staging.silver import cdc_of
 from lakehouse.spark.tables import full_name
 from lakehouse.steps.applying import commit_summary, staging_branch
 from lakehouse.steps.context import Json, StepContext, StepOutcome

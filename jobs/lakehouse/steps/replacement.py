@@ -17,7 +17,7 @@ from lakehouse.plan.replay import Fate, fate
 from lakehouse.plan.same_offsets import cut_upon
 from lakehouse.plan.tables import ENDINGS, Place
 from lakehouse.spark import branches, metadata
-from lakehouse.spark.replay import at_places, load_messages
+from lakehouse.spark.batches.replay import at_places, load_messages
 from lakehouse.steps.context import Json, StepContext
 from lakehouse.steps.reapply import judgement, open_messages
 from lakehouse.steps.remaking import Built, Part, branch_of

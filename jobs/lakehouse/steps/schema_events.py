@@ -22,7 +22,7 @@ from lakehouse.plan.records import SchemaVersionRow
 from lakehouse.quality import ddl
 from lakehouse.quality.captured import captured_tables, is_new_table, of_captured
 from lakehouse.quality.history_records import History, HistoryMessage, parse_history
-from lakehouse.spark.schema_history import has_messages, read_history
+from lakehouse.spark.parsing.schema_history import has_messages, read_history
 from lakehouse.steps.context import StepContext
 
 MAX_SCHEMA_MESSAGES = 100_000

@@ -15,10 +15,10 @@ from lakehouse.names import TableIdentity
 from lakehouse.plan.groups import Group
 from lakehouse.plan.progress import Progress
 from lakehouse.plan.tables import TablePlan
-from lakehouse.spark.reached import reached
+from lakehouse.spark.batches.reached import reached
 from lakehouse.spark.sessions import Sessions
-from lakehouse.spark.stage import Staged, stage_table
-from lakehouse.spark.writing import Work
+from lakehouse.spark.staging.stage import Staged, stage_table
+from lakehouse.spark.staging.writing import Work
 from lakehouse.steps.applying import Applying, commit_summary
 from lakehouse.steps.together import together
 

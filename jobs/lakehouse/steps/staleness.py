@@ -13,11 +13,11 @@ from lakehouse.plan.batch import table_groups
 from lakehouse.plan.cuts import identities_of
 from lakehouse.plan.stale import Stale, both, followed, lost_marks, new_marks, stale_of
 from lakehouse.plan.tables import TablePlan
-from lakehouse.spark.bronze import Bronze
-from lakehouse.spark.lost_offsets import lost_offsets
-from lakehouse.spark.silver import cdc_name
-from lakehouse.spark.stage import Staged
-from lakehouse.spark.stale_rows import has_older_rows, shown_values
+from lakehouse.spark.bronze.lost_offsets import lost_offsets
+from lakehouse.spark.bronze.table import Bronze
+from lakehouse.spark.rewriting.stale_rows import has_older_rows, shown_values
+from lakehouse.spark.staging.silver import cdc_name
+from lakehouse.spark.staging.stage import Staged
 from lakehouse.steps.applying import Applying
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from lakehouse.plan.tables import TablePlan
-from lakehouse.spark.stage import Staged
+from lakehouse.spark.staging.stage import Staged
 
 _UNRESOLVED = "{} rows have no value for {}: its unchanged value was never sent"
 _HELD = (

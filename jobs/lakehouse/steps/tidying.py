@@ -10,7 +10,7 @@ import structlog
 
 from lakehouse.errors import first_line
 from lakehouse.plan.records import CONTROL_TABLES
-from lakehouse.spark.upkeep import compact_control
+from lakehouse.spark.rewriting.upkeep import compact_control
 from lakehouse.steps.context import StepContext
 
 # Some twenty runs; a file takes a millisecond of each process, merging so many a second.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from lakehouse.errors import StepFailed
 from lakehouse.plan.records import CutRow
-from lakehouse.spark.leases import Leases
+from lakehouse.spark.control.leases import Leases
 from lakehouse.steps.context import StepContext, StepOutcome
 from lakehouse.steps.forwarding import roll_forward
 

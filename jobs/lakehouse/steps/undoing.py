@@ -16,8 +16,9 @@ from lakehouse.plan.handover import StagedCut, StagedTable
 from lakehouse.plan.rebuilding import Choice, rebuild_to_undo
 from lakehouse.plan.records import QUARANTINE, CutRow
 from lakehouse.plan.replay import put_back
-from lakehouse.spark import branches, metadata, silver, tables
-from lakehouse.spark.replacing import begin_empty
+from lakehouse.spark import branches, metadata, tables
+from lakehouse.spark.rewriting.replacing import begin_empty
+from lakehouse.spark.staging import silver
 from lakehouse.steps.context import StepContext
 from lakehouse.steps.remaking import Built, branch_of
 

@@ -39,8 +39,8 @@ from lakehouse.quality.references import (
 from lakehouse.quality.samples import find_samples
 from lakehouse.quality.set_aside import set_aside
 from lakehouse.quality.staged import Target, staged_cut, targets
-from lakehouse.spark.appended import known_snapshot
-from lakehouse.spark.bronze import Bronze
+from lakehouse.spark.bronze.appended import known_snapshot
+from lakehouse.spark.bronze.table import Bronze
 from lakehouse.spark.metadata import missing_of, row_count
 from lakehouse.steps.context import StepContext, StepOutcome
 from lakehouse.steps.validating import Validation, judge_all, record

@@ -17,7 +17,7 @@ from infra.airflow_api import AirflowApi, DagRun, log_in
 from infra.stack import up
 from infra.state import AirflowAddress
 from infra.stopping import end_servers, living_servers
-from lakehouse.spark.ledger import Ledger
+from lakehouse.spark.control.ledger import Ledger
 from tests.stack.conftest import Stack
 from tests.stack.with_airflow.asking import token_of
 from tests.stack.with_airflow.person import PATIENCE_MS, Person, arrive

@@ -12,8 +12,8 @@ from lakehouse.config import Settings
 from lakehouse.names import bronze_table
 from lakehouse.plan.records import Step
 from lakehouse.plan.submission import MAINTENANCE_RUN
-from lakehouse.spark.lease_table import LeaseTable
-from lakehouse.spark.ledger import Ledger
+from lakehouse.spark.control.lease_table import LeaseTable
+from lakehouse.spark.control.ledger import Ledger
 from tests.stack.conftest import Stack
 from tests.stack.with_airflow.asking import until
 from tests.support.processes import command_lines

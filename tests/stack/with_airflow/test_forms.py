@@ -16,7 +16,7 @@ from playwright.sync_api import expect
 
 from infra.clients import run_sql
 from infra.demo.compare import TableComparison, compare_source
-from lakehouse.spark.ledger import Ledger
+from lakehouse.spark.control.ledger import Ledger
 from tests.stack.changing import Changing, fill
 from tests.stack.conftest import Stack
 from tests.stack.with_airflow.conftest import Ingested

@@ -16,7 +16,7 @@ from playwright.sync_api import expect
 
 from infra.airflow_api import AirflowApi
 from lakehouse.plan.records import STEPS
-from lakehouse.spark.ledger import Ledger
+from lakehouse.spark.control.ledger import Ledger
 from tests.stack.conftest import Stack
 from tests.stack.with_airflow.asking import until
 from tests.stack.with_airflow.person import Person

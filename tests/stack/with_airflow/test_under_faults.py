@@ -16,7 +16,7 @@ import pytest
 
 from infra.airflow_api import AirflowApi, DagRun
 from lakehouse.names import bronze_table
-from lakehouse.spark.ledger import Ledger
+from lakehouse.spark.control.ledger import Ledger
 from tests.stack.conftest import Stack
 from tests.stack.test_silver import assert_equal
 from tests.stack.with_airflow.asking import call, until

@@ -22,7 +22,7 @@ from lakehouse.plan.records import (
 )
 from lakehouse.quality.run_report import steps_of
 from lakehouse.quality.summary import Recent, open_quarantine
-from lakehouse.spark.ledger import Ledger
+from lakehouse.spark.control.ledger import Ledger
 
 RUNS_SHOWN = 30
 _EPOCH = datetime.fromtimestamp(0, UTC)

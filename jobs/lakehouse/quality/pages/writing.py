@@ -12,7 +12,7 @@ from lakehouse.quality.pages.building import source_page
 from lakehouse.quality.pages.reading import read_source
 from lakehouse.quality.report_files import reports_folder, template, write_report
 from lakehouse.quality.summary import Recent, read_recent, report_of
-from lakehouse.spark.ledger import Ledger
+from lakehouse.spark.control.ledger import Ledger
 
 
 def write_pages(home: Path, ledger: Ledger, source: str, connector: str, run_id: str) -> Path:

@@ -1,0 +1,1 @@
+"""A batch: messages between two cuts, parsed once, and the profile that the driver plans with."""

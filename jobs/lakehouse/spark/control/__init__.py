@@ -1,0 +1,1 @@
+"""The control tables `quality.*` and the leases: rows and tags written with PyIceberg alone."""

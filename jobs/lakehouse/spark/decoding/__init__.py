@@ -1,0 +1,1 @@
+"""The events of one table, typed: what a schema version of it gives for each column."""

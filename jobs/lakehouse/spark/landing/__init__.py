@@ -1,0 +1,1 @@
+"""Messages of Kafka and of topic archives into bronze, each once."""

@@ -1,0 +1,1 @@
+"""Tables and messages rewritten, by no change event: upkeep, comparisons, repairs, erasures."""

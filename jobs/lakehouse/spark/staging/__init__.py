@@ -1,0 +1,1 @@
+"""What a batch does to one table, its rows and its state, staged on a branch."""
