@@ -21,8 +21,13 @@ from sqlalchemy import select
 
 from lakehouse.config import Settings
 from lakehouse.plan.submission import FULL_RUN, REBUILD_RUN, RECONCILE_RUN
-from lakehouse.quality.kept import note_page, report_of_try, sources_page, sources_with_reports
-from lakehouse.quality.report_files import reports_folder
+from lakehouse.quality.reports.kept import (
+    note_page,
+    report_of_try,
+    sources_page,
+    sources_with_reports,
+)
+from lakehouse.quality.reports.report_files import reports_folder
 
 # Kind of a Dag → what stands before the id of its run in quality.runs.
 _WITH_REPORTS = {

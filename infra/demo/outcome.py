@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from expectations import counts_as_passed
 from lakehouse.plan.records import RESULTS, STEPS, CutRow, ResultRow, RunRow
-from lakehouse.quality.run_report import newest_of_each
+from lakehouse.quality.reports.run_report import newest_of_each
 from lakehouse.spark.control.ledger import Ledger
 
 # The law of design and documentation: the first two terms equal the sum of the others.

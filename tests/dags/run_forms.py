@@ -14,7 +14,7 @@ from airflow.dag_processing.dagbag import BundleDagBag
 from lakehouse.config import Settings
 from lakehouse.config.sections import SchemaChangesConfig
 from lakehouse.plan.records import SCHEMA_VERSIONS
-from lakehouse.quality.judging import judge_versions
+from lakehouse.quality.schemas.judging import judge_versions
 from lakehouse.spark.control.ledger import Ledger
 from tests.unit.test_quality_versions import ID, QTY, column, recorded, version
 

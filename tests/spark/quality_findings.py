@@ -9,12 +9,12 @@ from pyspark.sql import SparkSession
 from expectations import SUITES
 from lakehouse.config import SourceConfig, parse_source
 from lakehouse.plan.handover import StagedTable
-from lakehouse.quality.column_facts import ColumnFacts
 from lakehouse.quality.judgement import Finding, judge
-from lakehouse.quality.landed import LandedRanges
-from lakehouse.quality.metrics import Scope, measure
-from lakehouse.quality.samples import find_samples
-from lakehouse.quality.staged import targets
+from lakehouse.quality.measuring.landed import LandedRanges
+from lakehouse.quality.measuring.metrics import Scope, measure
+from lakehouse.quality.measuring.samples import find_samples
+from lakehouse.quality.measuring.staged import targets
+from lakehouse.quality.schemas.column_facts import ColumnFacts
 from tests.spark.quality_tables import STARTED, Row, base_of, cut_of
 
 PUBLISHED = (Row(1, 10), Row(2, 20), Row(3, 30))

@@ -11,9 +11,9 @@ from pyspark.sql import SparkSession
 
 from expectations import SUITES
 from lakehouse.quality.judgement import Finding, Verdict, judge, verdict_of
-from lakehouse.quality.landed import LandedRanges, landed_ranges
-from lakehouse.quality.metrics import Scope, measure
-from lakehouse.quality.samples import find_samples
+from lakehouse.quality.measuring.landed import LandedRanges, landed_ranges
+from lakehouse.quality.measuring.metrics import Scope, measure
+from lakehouse.quality.measuring.samples import find_samples
 from lakehouse.spark.sql import messages_query
 from tests.spark.quality_findings import failed, observed
 from tests.spark.quality_tables import STARTED, land_row, topic_of, write_bronze

@@ -7,11 +7,11 @@ from dataclasses import replace
 from pyspark.sql import SparkSession
 
 from lakehouse.config.rules import OwnRule
-from lakehouse.quality.metrics import Scope, measure
-from lakehouse.quality.own_suites import judge_own
-from lakehouse.quality.published import published_targets
-from lakehouse.quality.samples import find_samples
-from lakehouse.quality.staged import targets
+from lakehouse.quality.measuring.metrics import Scope, measure
+from lakehouse.quality.measuring.own_suites import judge_own
+from lakehouse.quality.measuring.published import published_targets
+from lakehouse.quality.measuring.samples import find_samples
+from lakehouse.quality.measuring.staged import targets
 from tests.spark.quality_findings import NOTHING, PUBLISHED, STAGED, failed, source_of
 from tests.spark.quality_tables import STARTED, Row, base_of, cut_of, stage
 

@@ -7,7 +7,7 @@ import json
 import pytest
 from pyspark.sql import SparkSession
 
-from lakehouse.quality.placeholders import placeholder_tests
+from lakehouse.quality.measuring.placeholders import placeholder_tests
 from tests.support.debezium import PLACEHOLDER, Postgres, Table, column
 from tests.support.runs import laws_hold, open_runs
 

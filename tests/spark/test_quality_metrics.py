@@ -13,14 +13,14 @@ from expectations import SUITES
 from lakehouse.config import parse_source
 from lakehouse.config.rules import OwnRule
 from lakehouse.plan.handover import StagedTable
-from lakehouse.quality.broken_rules import measure_what_can_be
 from lakehouse.quality.judgement import Verdict, judge, verdict_of
-from lakehouse.quality.metrics import Scope, measure
-from lakehouse.quality.own_suites import judge_own
-from lakehouse.quality.published import published_targets
-from lakehouse.quality.reference_rows import with_comparable_references
-from lakehouse.quality.samples import find_samples
-from lakehouse.quality.staged import Reference, targets
+from lakehouse.quality.measuring.broken_rules import measure_what_can_be
+from lakehouse.quality.measuring.metrics import Scope, measure
+from lakehouse.quality.measuring.own_suites import judge_own
+from lakehouse.quality.measuring.published import published_targets
+from lakehouse.quality.measuring.reference_rows import with_comparable_references
+from lakehouse.quality.measuring.samples import find_samples
+from lakehouse.quality.measuring.staged import Reference, targets
 from tests.spark.quality_findings import (
     COUNTS,
     NOTHING,

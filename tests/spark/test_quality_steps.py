@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from lakehouse.config import Settings, parse_source
 from lakehouse.plan.records import RESULTS, RUNS, SCHEMA_VERSIONS, STEPS
 from lakehouse.quality.judgement import Verdict
-from lakehouse.quality.summary import list_tables, summarise_validation
+from lakehouse.quality.reports.summary import list_tables, summarise_validation
 from lakehouse.spark.altering import rename_table
 from lakehouse.spark.control.ledger import Ledger
 from lakehouse.steps.context import StepContext, StepOutcome

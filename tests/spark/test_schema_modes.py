@@ -9,7 +9,7 @@ import pytest
 
 from lakehouse.config import parse_source
 from lakehouse.plan.records import SCHEMA_VERSIONS
-from lakehouse.quality.decisions import Decision, decide
+from lakehouse.quality.schemas.decisions import Decision, decide
 from lakehouse.steps.context import StepOutcome
 from tests.support.debezium import Postgres, Table, column
 from tests.support.runs import Runs, laws_hold

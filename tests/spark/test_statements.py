@@ -9,7 +9,7 @@ import pytest
 
 from lakehouse.config import parse_source
 from lakehouse.plan.records import SCHEMA_VERSIONS
-from lakehouse.quality.decisions import Decision, decide
+from lakehouse.quality.schemas.decisions import Decision, decide
 from lakehouse.spark.tables import full_name
 from tests.support.binlog import MySql
 from tests.support.debezium import Table, column

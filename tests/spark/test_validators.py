@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from lakehouse.config import Settings
 from lakehouse.plan.records import STEPS
 from lakehouse.quality.judgement import Verdict
-from lakehouse.quality.summary import read_recent, report_of, summarise_validation
+from lakehouse.quality.reports.summary import read_recent, report_of, summarise_validation
 from tests.support.campaign import Campaign, begin
 from tests.support.dying_run import do
 from tests.support.standing import let_the_lease_end, standing

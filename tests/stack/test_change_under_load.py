@@ -24,8 +24,8 @@ from lakehouse.config.sections import SchemaChangesConfig
 from lakehouse.inspection.addresses import CONNECT, DATABASE
 from lakehouse.names import silver_namespace
 from lakehouse.plan.records import SCHEMA_VERSIONS
-from lakehouse.quality.decisions import Decision, decide
-from lakehouse.quality.summary import NEEDS_SNAPSHOT, list_tables
+from lakehouse.quality.reports.summary import NEEDS_SNAPSHOT, list_tables
+from lakehouse.quality.schemas.decisions import Decision, decide
 from lakehouse.signalling.resnapshot import read_stale_again
 from tests.soak.product import Product
 from tests.stack.conftest import Stack

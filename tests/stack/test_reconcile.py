@@ -15,7 +15,7 @@ from lakehouse.config import Settings
 from lakehouse.plan.event_position import shown_position
 from lakehouse.plan.lag import SourceLag
 from lakehouse.plan.progress import Progress
-from lakehouse.quality.summary import summarise_validation
+from lakehouse.quality.reports.summary import summarise_validation
 from lakehouse.spark.landing.lag import measure_lag
 from tests.soak.product import Product
 from tests.stack.conftest import Stack

@@ -15,7 +15,7 @@ from infra.sources import SAMPLE_SOURCES, Engine
 from lakehouse.config import Settings
 from lakehouse.plan.losses import LossClass
 from lakehouse.plan.records import RESULTS, SCHEMA_VERSIONS, ResultRow, SchemaVersionRow
-from lakehouse.quality.losses import column_losses
+from lakehouse.quality.schemas.losses import column_losses
 from tests.soak.product import Product
 from tests.soak.unsurviving import ABSENT, LOSSES, Loss, Reported
 from tests.stack.conftest import Stack

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from expectations import SUITES
 from lakehouse.config import Settings
-from lakehouse.quality.docs import write_docs
 from lakehouse.quality.judgement import Measurement, judge
 from lakehouse.quality.pages.writing import write_pages
-from lakehouse.quality.report_files import reports_folder, write_report
-from lakehouse.quality.summary import read_recent, report_of
+from lakehouse.quality.reports.docs import write_docs
+from lakehouse.quality.reports.report_files import reports_folder, write_report
+from lakehouse.quality.reports.summary import read_recent, report_of
 from lakehouse.spark.control.ledger import Ledger
 from tests.expectations.samples import BAD, GOOD
 from tests.support.payloads import PAYLOADS

@@ -6,7 +6,7 @@ import json
 from datetime import UTC, datetime
 
 from lakehouse.plan.records import SchemaVersionRow
-from lakehouse.quality.ddl import SchemaEvent, SchemaMessage, parse_event
+from lakehouse.quality.schemas.ddl import SchemaEvent, SchemaMessage, parse_event
 
 
 def column(name: str, kind: str = "INT", **more: object) -> dict[str, object]:

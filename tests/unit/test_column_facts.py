@@ -9,8 +9,8 @@ import pytest
 from lakehouse.config import parse_source
 from lakehouse.connectors import CONNECTORS
 from lakehouse.names import TableIdentity
-from lakehouse.quality.column_facts import column_facts
-from lakehouse.quality.version_rows import ddl_rows
+from lakehouse.quality.schemas.column_facts import column_facts
+from lakehouse.quality.schemas.version_rows import ddl_rows
 from tests.support.schema_events import change, column, data_row, event
 
 TEXT = 'connector = "mysql"\ntopic_prefix = "shop"\n'

@@ -11,8 +11,8 @@ from lakehouse.plan.following import follow_renames
 from lakehouse.plan.incarnations import Incarnations
 from lakehouse.plan.records import HOLD
 from lakehouse.plan.renames import Renames
-from lakehouse.quality.column_lives import column_renames, every_table, turns
-from lakehouse.quality.version_rows import ddl_rows
+from lakehouse.quality.schemas.column_lives import column_renames, every_table, turns
+from lakehouse.quality.schemas.version_rows import ddl_rows
 from tests.unit.test_quality_ddl import ID, NAME, SHOP, change, column, event
 
 PARTS = ("shop", "orders")

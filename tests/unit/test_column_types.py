@@ -9,9 +9,9 @@ from lakehouse.connectors import CONNECTORS
 from lakehouse.names import TableIdentity
 from lakehouse.plan.incarnations import End, Incarnations, ToldTypes
 from lakehouse.plan.row_schema import proven_schema
-from lakehouse.quality.column_types import told_types
-from lakehouse.quality.statements import incarnations
-from lakehouse.quality.version_rows import ddl_rows
+from lakehouse.quality.schemas.column_types import told_types
+from lakehouse.quality.schemas.statements import incarnations
+from lakehouse.quality.schemas.version_rows import ddl_rows
 from tests.unit.test_quality_ddl import ID, SHOP, change, column, event
 
 PARTS = ("shop", "orders")

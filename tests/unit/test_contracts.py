@@ -9,7 +9,7 @@ from lakehouse.config.contract_quality import quality_rule
 from lakehouse.config.contract_values import Document
 from lakehouse.config.rules import OwnRule
 from lakehouse.quality.judgement import Measurement
-from lakehouse.quality.own_suites import judge_own, rule_metric
+from lakehouse.quality.measuring.own_suites import judge_own, rule_metric
 
 COLUMNS = {"id": "ID", "tenant": "tenant_id"}
 NULLS = {"metric": "nullValues"}

@@ -16,11 +16,11 @@ from lakehouse.names import TableIdentity
 from lakehouse.plan.incarnations import Incarnations
 from lakehouse.plan.row_schema import PROVEN, read_schema
 from lakehouse.plan.types import Column, Kind, ValueType
-from lakehouse.quality.crosscheck import differences
-from lakehouse.quality.ddl import SchemaMessage, parse_event, without_copies
-from lakehouse.quality.statements import incarnations
-from lakehouse.quality.version_rows import ddl_rows
-from lakehouse.quality.versions import Judged, Version
+from lakehouse.quality.schemas.crosscheck import differences
+from lakehouse.quality.schemas.ddl import SchemaMessage, parse_event, without_copies
+from lakehouse.quality.schemas.statements import incarnations
+from lakehouse.quality.schemas.version_rows import ddl_rows
+from lakehouse.quality.schemas.versions import Judged, Version
 from tests.support.archives import Message, capture_cases, read_archive
 from tests.support.captures import Capture
 from tests.unit.test_quality_ddl import ID as SQL_ID

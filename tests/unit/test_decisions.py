@@ -15,11 +15,11 @@ from lakehouse.config.sections import SchemaChangesConfig
 from lakehouse.errors import ConfigError
 from lakehouse.plan.records import EVOLVE, HOLD, KEEP, SCHEMA_VERSIONS, SchemaVersionRow
 from lakehouse.plan.renames import Renames
-from lakehouse.quality.column_lives import column_renames, every_table
-from lakehouse.quality.decisions import Decision, decide
-from lakehouse.quality.judging import judge_versions
-from lakehouse.quality.version_rows import ddl_rows
-from lakehouse.quality.versions import Version, holds, keeping
+from lakehouse.quality.schemas.column_lives import column_renames, every_table
+from lakehouse.quality.schemas.decisions import Decision, decide
+from lakehouse.quality.schemas.judging import judge_versions
+from lakehouse.quality.schemas.version_rows import ddl_rows
+from lakehouse.quality.schemas.versions import Version, holds, keeping
 from lakehouse.spark.control.ledger import Ledger
 from tests.unit.test_quality_ddl import ID as SQL_ID
 from tests.unit.test_quality_ddl import change, event

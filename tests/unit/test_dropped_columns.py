@@ -19,10 +19,10 @@ from lakehouse.plan.row_schema import PROVEN, RowSchema
 from lakehouse.plan.table_versions import TableFacts
 from lakehouse.plan.tables import TablePlan
 from lakehouse.plan.types import Column, Kind, ValueType
-from lakehouse.quality.dropped_columns import Dropped, dropped_columns
-from lakehouse.quality.statements import incarnations
-from lakehouse.quality.version_rows import LandedSchemas, data_rows
-from lakehouse.quality.versions import Judged, Version
+from lakehouse.quality.schemas.dropped_columns import Dropped, dropped_columns
+from lakehouse.quality.schemas.statements import incarnations
+from lakehouse.quality.schemas.version_rows import LandedSchemas, data_rows
+from lakehouse.quality.schemas.versions import Judged, Version
 from tests.support.groups import group_of
 from tests.unit.test_column_lives import ADD, DROP, START, rows
 

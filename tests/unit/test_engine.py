@@ -10,7 +10,7 @@ _PAGES_AT_ONCE = """
 import sys
 import time
 from pathlib import Path
-from lakehouse.quality.docs import write_docs
+from lakehouse.quality.reports.docs import write_docs
 from lakehouse.quality.engine import preload
 
 thread = preload()

@@ -13,13 +13,13 @@ from lakehouse.config.rules import OwnRule
 from lakehouse.plan.handover import StagedTable
 from lakehouse.plan.offsets import OffsetRange
 from lakehouse.plan.records import ResultRow
-from lakehouse.quality.ddl import SchemaEvent, SchemaMessage, parse_event
-from lakehouse.quality.failing_rows import FailingRows, failing_messages
-from lakehouse.quality.landed import LandedRanges
-from lakehouse.quality.run_report import recorded_findings
-from lakehouse.quality.samples import FailingRow, samples_json, schema_change_samples
-from lakehouse.quality.silver_rows import SilverRows
-from lakehouse.quality.staged import Target
+from lakehouse.quality.measuring.failing_rows import FailingRows, failing_messages
+from lakehouse.quality.measuring.landed import LandedRanges
+from lakehouse.quality.measuring.samples import FailingRow, samples_json, schema_change_samples
+from lakehouse.quality.measuring.silver_rows import SilverRows
+from lakehouse.quality.measuring.staged import Target
+from lakehouse.quality.reports.run_report import recorded_findings
+from lakehouse.quality.schemas.ddl import SchemaEvent, SchemaMessage, parse_event
 from lakehouse.spark.sql import messages_query
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -11,8 +11,8 @@ from lakehouse.config import parse_source
 from lakehouse.connectors import CONNECTORS
 from lakehouse.plan.foreign_keys import ForeignKey, changes_keys, foreign_keys, unread_keys
 from lakehouse.plan.records import WITHHELD, SchemaVersionRow
-from lakehouse.quality.ddl import SchemaMessage, parse_event
-from lakehouse.quality.version_rows import ddl_rows
+from lakehouse.quality.schemas.ddl import SchemaMessage, parse_event
+from lakehouse.quality.schemas.version_rows import ddl_rows
 from tests.support.schema_messages import Col, schema_change, text_of
 
 ID, PART, NAME = Col("id", "int", optional=False), Col("part", "int"), Col("name", "text")

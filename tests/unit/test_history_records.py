@@ -9,9 +9,9 @@ import pytest
 
 from lakehouse.config import parse_source
 from lakehouse.plan.records import SchemaVersionRow
-from lakehouse.quality.ddl import SchemaMessage, parse_event
-from lakehouse.quality.history_records import HistoryMessage, parse_history
-from lakehouse.quality.version_rows import ddl_rows
+from lakehouse.quality.schemas.ddl import SchemaMessage, parse_event
+from lakehouse.quality.schemas.history_records import HistoryMessage, parse_history
+from lakehouse.quality.schemas.version_rows import ddl_rows
 from tests.support.archives import PREFIXES, read_archive
 from tests.unit.test_history_versions import AGE, alter, columns, opened, table
 from tests.unit.test_schema_matrix import ID, NAME, QTY

@@ -13,11 +13,11 @@ import pytest
 
 from lakehouse.names import TableIdentity
 from lakehouse.plan.records import EVOLVE, HOLD, SchemaVersionRow
-from lakehouse.quality.captured import captured_tables, is_new_table, of_captured
-from lakehouse.quality.ddl import SchemaEvent, without_copies
-from lakehouse.quality.history_records import HistoryMessage, parse_history
-from lakehouse.quality.statements import incarnations
-from lakehouse.quality.version_rows import ddl_rows
+from lakehouse.quality.schemas.captured import captured_tables, is_new_table, of_captured
+from lakehouse.quality.schemas.ddl import SchemaEvent, without_copies
+from lakehouse.quality.schemas.history_records import HistoryMessage, parse_history
+from lakehouse.quality.schemas.statements import incarnations
+from lakehouse.quality.schemas.version_rows import ddl_rows
 from tests.support.groups import group_of
 from tests.support.history_messages import CONNECTORS, position_of, record, text_of
 from tests.support.schema_messages import STATEMENTS, Col, Json, schema_change

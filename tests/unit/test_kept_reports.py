@@ -6,9 +6,14 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from lakehouse.quality.judgement import Verdict
-from lakehouse.quality.kept import note_page, report_of_try, sources_page, sources_with_reports
-from lakehouse.quality.report import Report
-from lakehouse.quality.report_files import reports_folder, write_report
+from lakehouse.quality.reports.kept import (
+    note_page,
+    report_of_try,
+    sources_page,
+    sources_with_reports,
+)
+from lakehouse.quality.reports.report import Report
+from lakehouse.quality.reports.report_files import reports_folder, write_report
 
 FIRST = datetime(2026, 11, 1, 12, 0, 0, 123456, tzinfo=UTC)
 SECOND = FIRST + timedelta(hours=1)

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 from lakehouse.plan.offsets import LandedOffsets, OffsetRange, TopicProgress
 from lakehouse.plan.records import RunRow
-from lakehouse.quality.landed import LandedRanges, landed_ranges
+from lakehouse.quality.measuring.landed import LandedRanges, landed_ranges
 
 BEGUN = datetime(2026, 1, 1, tzinfo=UTC)
 Starts = list[tuple[str, int, int]]

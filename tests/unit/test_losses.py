@@ -12,7 +12,7 @@ from lakehouse.connectors import CONNECTORS
 from lakehouse.plan.connect_schema import parse_column
 from lakehouse.plan.losses import ColumnFacts, LossClass, loss_of
 from lakehouse.plan.records import SchemaVersionRow
-from lakehouse.quality.losses import column_losses
+from lakehouse.quality.schemas.losses import column_losses
 
 EXACT, WIDENED, LOSSY = LossClass.EXACT, LossClass.WIDENED, LossClass.LOSSY
 DECIMAL = "org.apache.kafka.connect.data.Decimal"

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from lakehouse.cli import app
 from lakehouse.errors import StepFailed
 from lakehouse.plan.records import RUNS, RunRow
-from lakehouse.quality.summary import read_recent, summarise_validation
+from lakehouse.quality.reports.summary import read_recent, summarise_validation
 
 
 def row(run_id: str, step: str, status: str) -> RunRow:

@@ -15,8 +15,8 @@ from lakehouse.errors import ConfigError
 from lakehouse.plan.masks import key_fingerprint, keyed_hash, masked_schema
 from lakehouse.plan.row_schema import RowSchema
 from lakehouse.plan.types import Column, Kind, ValueType
-from lakehouse.quality import ddl
-from lakehouse.quality.version_rows import ddl_rows
+from lakehouse.quality.schemas import ddl
+from lakehouse.quality.schemas.version_rows import ddl_rows
 
 SECRET = b"0123456789abcdef"
 TEXT, INT = ValueType(Kind.CAST, "string"), ValueType(Kind.CAST, "int")

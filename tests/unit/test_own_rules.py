@@ -10,7 +10,7 @@ from lakehouse.config import Settings, SourceConfig, load_sources, parse_source
 from lakehouse.config.rules import OwnRule, read_columns
 from lakehouse.errors import ConfigError
 from lakehouse.quality.judgement import Measurement
-from lakehouse.quality.own_suites import judge_own
+from lakehouse.quality.measuring.own_suites import judge_own
 
 HEAD = 'connector = "postgresql"\ntopic_prefix = "inventory"\n[tables."public.orders"]\n'
 CONTRACT = """

@@ -11,8 +11,12 @@ from lakehouse.config import parse_source
 from lakehouse.plan.handover import StagedCut, StagedTable
 from lakehouse.plan.offsets import LandedOffsets, TopicProgress
 from lakehouse.plan.records import CutRow, RunRow
-from lakehouse.quality.published import PublishedTables, published_tables, published_targets
-from lakehouse.quality.staged import targets
+from lakehouse.quality.measuring.published import (
+    PublishedTables,
+    published_tables,
+    published_targets,
+)
+from lakehouse.quality.measuring.staged import targets
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

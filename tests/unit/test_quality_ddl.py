@@ -7,9 +7,9 @@ import pytest
 from lakehouse.config import parse_source
 from lakehouse.names import TableIdentity
 from lakehouse.plan.renames import Rename
-from lakehouse.quality.column_lives import column_renames, every_table
-from lakehouse.quality.ddl import SchemaEvent, without_copies
-from lakehouse.quality.version_rows import ddl_rows
+from lakehouse.quality.schemas.column_lives import column_renames, every_table
+from lakehouse.quality.schemas.ddl import SchemaEvent, without_copies
+from lakehouse.quality.schemas.version_rows import ddl_rows
 from tests.support.schema_events import change, column, event
 
 SHOP = parse_source('connector = "mysql"\ntopic_prefix = "shop"\n', "shop")

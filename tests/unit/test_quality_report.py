@@ -12,9 +12,9 @@ import pytest
 
 from expectations import SUITES
 from lakehouse.quality.judgement import Verdict
-from lakehouse.quality.report import Report
-from lakehouse.quality.report_files import reports_folder, write_report
-from lakehouse.quality.text import shown
+from lakehouse.quality.reports.report import Report
+from lakehouse.quality.reports.report_files import reports_folder, write_report
+from lakehouse.quality.reports.text import shown
 from tests.support.quality_pages import hostile, write_every_page
 from tests.support.quality_story import STOPPED, story
 

@@ -28,8 +28,8 @@ from lakehouse.plan.records import (
     SchemaVersionRow,
 )
 from lakehouse.quality.judgement import Measurement, Verdict, judge
-from lakehouse.quality.results import Try, result_rows
-from lakehouse.quality.samples import FailingRow
+from lakehouse.quality.measuring.results import Try, result_rows
+from lakehouse.quality.measuring.samples import FailingRow
 from lakehouse.spark.control.ledger import Ledger
 from tests.expectations.samples import GOOD
 

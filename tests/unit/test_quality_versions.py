@@ -16,10 +16,10 @@ from lakehouse.plan.groups import Group
 from lakehouse.plan.records import EVOLVE, HOLD, KEEP, POLICY, SchemaVersionRow
 from lakehouse.plan.row_schema import RowSchema
 from lakehouse.plan.types import Column, Kind, ValueType
-from lakehouse.quality.judging import judge_versions
-from lakehouse.quality.statements import Statement, Told
-from lakehouse.quality.version_rows import LandedSchemas, data_rows
-from lakehouse.quality.versions import Judged, Version, batch_versions, holds
+from lakehouse.quality.schemas.judging import judge_versions
+from lakehouse.quality.schemas.statements import Statement, Told
+from lakehouse.quality.schemas.version_rows import LandedSchemas, data_rows
+from lakehouse.quality.schemas.versions import Judged, Version, batch_versions, holds
 from tests.support.groups import group_of
 
 ORDERS = TableIdentity("app", "public", "orders")

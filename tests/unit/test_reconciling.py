@@ -35,7 +35,7 @@ from lakehouse.plan.reconciling.texts import column_digest, digest
 from lakehouse.plan.reconciling.wanted import of_buckets, of_keys, shown_key
 from lakehouse.plan.records import CutRow
 from lakehouse.quality.judgement import Verdict
-from lakehouse.quality.run_report import recorded_findings
+from lakehouse.quality.reports.run_report import recorded_findings
 from lakehouse.reconciling.entry import source_database
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -13,8 +13,8 @@ from lakehouse.plan.cuts import Excluded
 from lakehouse.plan.foreign_keys import ForeignKey
 from lakehouse.plan.handover import StagedCut, StagedTable
 from lakehouse.plan.records import CutRow
-from lakehouse.quality.references import standing_in, with_references
-from lakehouse.quality.staged import Reference, Target
+from lakehouse.quality.measuring.references import standing_in, with_references
+from lakehouse.quality.measuring.staged import Reference, Target
 
 OF_PART = ForeignKey("of_part", ("part",), "", "parts", ("id",))
 

@@ -11,7 +11,7 @@ from lakehouse.names import TableIdentity
 from lakehouse.plan.lag import TableLag
 from lakehouse.plan.records import HOLD, SchemaVersionRow
 from lakehouse.plan.rekeying import Drained, KeyedTable, new_key, not_drained
-from lakehouse.quality.rekeyed import followed_version, has_key, rekeyed
+from lakehouse.quality.schemas.rekeyed import followed_version, has_key, rekeyed
 
 QUIET = KeyedTable(("id",), writes=7, writers=0, unread=0)
 NONE = TableLag("public.orders", "silver_shop.public__orders", 0)

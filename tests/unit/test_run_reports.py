@@ -17,8 +17,8 @@ from lakehouse.plan.cuts import Excluded
 from lakehouse.plan.handover import StagedCut
 from lakehouse.plan.records import CUTS, RUNS, STEPS, CutRow, RunRow, Step
 from lakehouse.quality.engine import preload
-from lakehouse.quality.report_files import write_report
-from lakehouse.quality.run_report import run_report, steps_of, unchanged
+from lakehouse.quality.reports.report_files import write_report
+from lakehouse.quality.reports.run_report import run_report, steps_of, unchanged
 from lakehouse.spark.control.ledger import Ledger
 from lakehouse.steps.context import StepContext
 from lakehouse.steps.runner import execute

@@ -12,10 +12,10 @@ from expectations import SUITES
 from lakehouse.config import parse_source
 from lakehouse.connectors import CONNECTORS
 from lakehouse.plan.records import SchemaVersionRow
-from lakehouse.quality.history_records import HistoryMessage, offset_position, parse_history
 from lakehouse.quality.judgement import Measurement, judge
-from lakehouse.quality.schema_history import Beside, measure_history
-from lakehouse.quality.version_rows import ddl_rows
+from lakehouse.quality.schemas.history_records import HistoryMessage, offset_position, parse_history
+from lakehouse.quality.schemas.schema_history import Beside, measure_history
+from lakehouse.quality.schemas.version_rows import ddl_rows
 from tests.support.schema_events import change, column, data_row, event
 
 SHOP = parse_source(

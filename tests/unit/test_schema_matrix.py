@@ -19,11 +19,11 @@ from lakehouse.connectors import CONNECTORS
 from lakehouse.names import TableIdentity
 from lakehouse.plan.records import HOLD, SchemaVersionRow
 from lakehouse.plan.row_schema import read_schema
-from lakehouse.quality.ddl import SchemaEvent, SchemaMessage, parse_event
-from lakehouse.quality.judging import judge_versions
-from lakehouse.quality.statements import incarnations, told
-from lakehouse.quality.version_rows import LandedSchemas, data_rows, ddl_rows
-from lakehouse.quality.versions import Judged, Version
+from lakehouse.quality.schemas.ddl import SchemaEvent, SchemaMessage, parse_event
+from lakehouse.quality.schemas.judging import judge_versions
+from lakehouse.quality.schemas.statements import incarnations, told
+from lakehouse.quality.schemas.version_rows import LandedSchemas, data_rows, ddl_rows
+from lakehouse.quality.schemas.versions import Judged, Version
 from tests.support.schema_messages import (
     SHAPES,
     WITH_ENUMS,

@@ -12,10 +12,10 @@ from lakehouse.config import parse_source
 from lakehouse.names import TableIdentity
 from lakehouse.plan.groups import Group
 from lakehouse.plan.records import SchemaVersionRow
-from lakehouse.quality.ddl import SchemaEvent
 from lakehouse.quality.judgement import Measurement, judge
-from lakehouse.quality.schema_metrics import Known, measure_events
-from lakehouse.quality.version_rows import ddl_rows
+from lakehouse.quality.schemas.ddl import SchemaEvent
+from lakehouse.quality.schemas.schema_metrics import Known, measure_events
+from lakehouse.quality.schemas.version_rows import ddl_rows
 from tests.support.groups import group_of
 from tests.support.schema_events import change, column, data_row, event
 

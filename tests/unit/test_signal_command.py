@@ -19,7 +19,7 @@ from lakehouse.plan.signals.handover import Handover
 from lakehouse.plan.signals.record import Signal
 from lakehouse.plan.signals.request import Action, Request
 from lakehouse.plan.signals.statement import insert_statement, insert_with_parameters
-from lakehouse.quality.judging import judge_versions
+from lakehouse.quality.schemas.judging import judge_versions
 from lakehouse.signalling.seen import check_seen
 from tests.unit.test_quality_versions import ID, QTY, recorded, version
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lakehouse.quality.silent_statements import silent_statements
+from lakehouse.quality.schemas.silent_statements import silent_statements
 from tests.support.schema_events import change, column, event
 
 

@@ -16,7 +16,7 @@ from lakehouse.quality.pages.history import histories
 from lakehouse.quality.pages.model import ColumnChange, SourcePage
 from lakehouse.quality.pages.reading import RUNS_SHOWN, SourceRecords, read_source
 from lakehouse.quality.pages.writing import write_pages
-from lakehouse.quality.summary import read_recent
+from lakehouse.quality.reports.summary import read_recent
 from lakehouse.spark.control.ledger import Ledger
 from tests.support.quality_records import START, Run, Story
 from tests.support.quality_story import FULL_DISK, HOLD, story

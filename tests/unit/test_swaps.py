@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from lakehouse.quality.ddl import SchemaEvent, SchemaMessage, parse_event
-from lakehouse.quality.statements import incarnations
-from lakehouse.quality.version_rows import ddl_rows
+from lakehouse.quality.schemas.ddl import SchemaEvent, SchemaMessage, parse_event
+from lakehouse.quality.schemas.statements import incarnations
+from lakehouse.quality.schemas.version_rows import ddl_rows
 from tests.unit.test_quality_ddl import ID, NAME, SHOP, column
 
 WIDE = column("name", "VARCHAR", length=20)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lakehouse.config import parse_source
-from lakehouse.quality.unseen import unseen_tables
+from lakehouse.quality.schemas.unseen import unseen_tables
 from tests.unit.test_quality_versions import ID, judge, recorded, version
 
 SEEN = recorded(*judge(version(1, ID)))

@@ -14,7 +14,7 @@ from lakehouse.config import Settings, load_source
 from lakehouse.errors import ConfigError
 from lakehouse.names import parse_table
 from lakehouse.plan.records import HOLD, SCHEMA_VERSIONS
-from lakehouse.quality.decisions import Decision, Pair, decide
+from lakehouse.quality.schemas.decisions import Decision, Pair, decide
 
 Table = Annotated[
     str, typer.Option("--table", help="The held table as in the TOML file: public.orders.")

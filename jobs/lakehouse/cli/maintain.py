@@ -14,7 +14,7 @@ from lakehouse.config import Settings, SourceConfig, load_source, load_sources
 from lakehouse.plan.compacting import Maintained
 from lakehouse.plan.records import MAINTAIN
 from lakehouse.plan.submission import MAINTENANCE_RUN, Run
-from lakehouse.quality.text import shown
+from lakehouse.quality.reports.text import shown
 from lakehouse.spark.control.ledger import Ledger
 
 _HEADER = ("table", "data files", "delete files", "bytes", "snapshots", "removed", "note")

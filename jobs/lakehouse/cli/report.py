@@ -14,10 +14,10 @@ from lakehouse.cli.steps import Source
 from lakehouse.config import Settings, load_source
 from lakehouse.plan.records import QuarantineRow
 from lakehouse.quality.pages.writing import write_source_page
-from lakehouse.quality.report import Report, ReportFinding, passed_by_suite
-from lakehouse.quality.report_files import write_report
-from lakehouse.quality.summary import open_quarantine, read_recent, summarise_validation
-from lakehouse.quality.text import shown
+from lakehouse.quality.reports.report import Report, ReportFinding, passed_by_suite
+from lakehouse.quality.reports.report_files import write_report
+from lakehouse.quality.reports.summary import open_quarantine, read_recent, summarise_validation
+from lakehouse.quality.reports.text import shown
 from lakehouse.spark.sql import messages_query
 
 Cut = Annotated[str | None, typer.Option("--cut", help="A cut's id. Default: the newest one.")]

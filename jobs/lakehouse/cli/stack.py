@@ -20,7 +20,7 @@ from lakehouse.config import Settings
 from lakehouse.plan.event_position import shown_position
 from lakehouse.plan.lag import SourceLag, TableLag, seconds_behind
 from lakehouse.plan.lag_words import duration_text, lag_sentence
-from lakehouse.quality.text import shown
+from lakehouse.quality.reports.text import shown
 
 AIRFLOW = "airflow"
 _PARTS = (*SAMPLE_SOURCES, AIRFLOW)

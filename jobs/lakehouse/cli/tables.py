@@ -14,10 +14,10 @@ from lakehouse.cli.report import AsJson, Cut, print_columns
 from lakehouse.cli.steps import Source
 from lakehouse.config import Settings, load_source
 from lakehouse.plan.losses import Loss, LossClass
-from lakehouse.quality.losses import column_losses
-from lakehouse.quality.summary import TableState, list_tables
-from lakehouse.quality.text import shown
-from lakehouse.quality.unseen import unseen_tables
+from lakehouse.quality.reports.summary import TableState, list_tables
+from lakehouse.quality.reports.text import shown
+from lakehouse.quality.schemas.losses import column_losses
+from lakehouse.quality.schemas.unseen import unseen_tables
 
 
 def register(app: typer.Typer) -> None:

@@ -20,7 +20,7 @@ from lakehouse.plan.reconciling.tables import ComparedTable, SourceTable, compar
 from lakehouse.plan.reconciling.texts import digest
 from lakehouse.plan.reconciling.wanted import Wanted, shown_key
 from lakehouse.plan.records import CutRow
-from lakehouse.quality.losses import column_losses
+from lakehouse.quality.schemas.losses import column_losses
 from lakehouse.spark.control.ledger import Ledger
 from lakehouse.spark.rewriting.reconciling import SilverAt
 from lakehouse.spark.staging.properties import properties_of

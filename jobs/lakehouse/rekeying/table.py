@@ -22,7 +22,7 @@ from lakehouse.plan.cuts import excluded_of, held_of, identities_of
 from lakehouse.plan.records import SCHEMA_VERSIONS, CutRow
 from lakehouse.plan.rekeying import Drained, lag_of, new_key, not_drained
 from lakehouse.plan.tables import HISTORY_ENDING
-from lakehouse.quality.rekeyed import followed_version, has_key, rekeyed
+from lakehouse.quality.schemas.rekeyed import followed_version, has_key, rekeyed
 from lakehouse.reconciling.marker import write_marker
 from lakehouse.rekeying.connector import SourceConnector
 from lakehouse.rekeying.database import log_end, read_table

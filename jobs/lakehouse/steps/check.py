@@ -16,21 +16,21 @@ from lakehouse.plan.cuts import published_names
 from lakehouse.plan.incarnations import Incarnations
 from lakehouse.plan.records import HOLD, RESULTS, SCHEMA_VERSIONS, SchemaVersionRow
 from lakehouse.plan.table_names import table_names
-from lakehouse.quality.crosscheck import differences
 from lakehouse.quality.engine import preload
 from lakehouse.quality.judgement import Finding, Verdict, verdict_of
-from lakehouse.quality.judging import judge_versions
-from lakehouse.quality.results import Try, alarms, result_rows
-from lakehouse.quality.samples import schema_change_samples
-from lakehouse.quality.silent_statements import silent_statements
-from lakehouse.quality.statements import as_renamed, incarnations, told
-from lakehouse.quality.unseen import unseen_tables
-from lakehouse.quality.version_rows import (
+from lakehouse.quality.measuring.results import Try, alarms, result_rows
+from lakehouse.quality.measuring.samples import schema_change_samples
+from lakehouse.quality.schemas.crosscheck import differences
+from lakehouse.quality.schemas.judging import judge_versions
+from lakehouse.quality.schemas.silent_statements import silent_statements
+from lakehouse.quality.schemas.statements import as_renamed, incarnations, told
+from lakehouse.quality.schemas.unseen import unseen_tables
+from lakehouse.quality.schemas.version_rows import (
     LandedSchemas,
     data_rows,
     ddl_rows,
 )
-from lakehouse.quality.versions import Judged, batch_versions
+from lakehouse.quality.schemas.versions import Judged, batch_versions
 from lakehouse.spark.batches.incarnations import with_incarnations
 from lakehouse.spark.batches.profile import load_schemas, profile
 from lakehouse.spark.bronze.table import Bronze

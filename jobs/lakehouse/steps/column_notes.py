@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from lakehouse.plan.rebuilding import Ground
 from lakehouse.plan.renames import Rename, Renames
-from lakehouse.quality.dropped_columns import Dropped
+from lakehouse.quality.schemas.dropped_columns import Dropped
 
 
 def column_notes(

@@ -14,7 +14,7 @@ from lakehouse.plan.erasing import key_values, names_of
 from lakehouse.plan.rebuilding import Rebuild, choose
 from lakehouse.plan.records import CutRow
 from lakehouse.plan.tables import ENDINGS
-from lakehouse.quality.erased_reports import erase_in_reports
+from lakehouse.quality.reports.erased_reports import erase_in_reports
 from lakehouse.spark import metadata
 from lakehouse.spark.control.leases import Leases
 from lakehouse.spark.rewriting.erased_names import erase_names

@@ -30,12 +30,12 @@ from lakehouse.plan.table_names import TableNames, table_names
 from lakehouse.plan.table_versions import TableFacts
 from lakehouse.plan.tables import Rewritten, SweepRule, TablePlan
 from lakehouse.plan.told_defaults import columns_since, with_told_defaults
-from lakehouse.quality.column_lives import Follows
-from lakehouse.quality.dropped_columns import NOTHING, Dropped, dropped_columns
-from lakehouse.quality.held import approve_command
-from lakehouse.quality.rewritten_columns import Rewriting, rewritings
-from lakehouse.quality.statements import additions, renames
-from lakehouse.quality.versions import holds, keeping
+from lakehouse.quality.schemas.column_lives import Follows
+from lakehouse.quality.schemas.dropped_columns import NOTHING, Dropped, dropped_columns
+from lakehouse.quality.schemas.held import approve_command
+from lakehouse.quality.schemas.rewritten_columns import Rewriting, rewritings
+from lakehouse.quality.schemas.statements import additions, renames
+from lakehouse.quality.schemas.versions import holds, keeping
 from lakehouse.spark.batches.generations import with_earlier
 from lakehouse.spark.staging.properties import properties_of
 from lakehouse.steps.applying import Applying

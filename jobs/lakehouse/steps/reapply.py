@@ -32,7 +32,7 @@ from lakehouse.plan.replay import (
     sentence,
 )
 from lakehouse.plan.tables import Place, TablePlan, TopicPartition
-from lakehouse.quality.statements import as_renamed, incarnations
+from lakehouse.quality.schemas.statements import as_renamed, incarnations
 from lakehouse.spark.batches.replay import load_messages, open_replay
 from lakehouse.spark.ordering.since import since_cut
 from lakehouse.spark.staging.stage import Staged

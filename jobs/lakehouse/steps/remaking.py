@@ -22,7 +22,7 @@ from lakehouse.plan.records import CutRow
 from lakehouse.plan.replaceable import landed_messages, refuse_gaps
 from lakehouse.plan.table_names import TableNames
 from lakehouse.plan.tables import TablePlan
-from lakehouse.quality.statements import as_renamed, incarnations
+from lakehouse.quality.schemas.statements import as_renamed, incarnations
 from lakehouse.spark import metadata
 from lakehouse.spark.batches.batch import open_until
 from lakehouse.spark.bronze.table import Bronze

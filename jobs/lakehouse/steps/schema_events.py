@@ -19,9 +19,9 @@ from lakehouse.plan.epochs import Epoch
 from lakehouse.plan.groups import Group
 from lakehouse.plan.offsets import LandedOffsets
 from lakehouse.plan.records import SchemaVersionRow
-from lakehouse.quality import ddl
-from lakehouse.quality.captured import captured_tables, is_new_table, of_captured
-from lakehouse.quality.history_records import History, HistoryMessage, parse_history
+from lakehouse.quality.schemas import ddl
+from lakehouse.quality.schemas.captured import captured_tables, is_new_table, of_captured
+from lakehouse.quality.schemas.history_records import History, HistoryMessage, parse_history
 from lakehouse.spark.parsing.schema_history import has_messages, read_history
 from lakehouse.steps.context import StepContext
 

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from expectations import SUITES
 from lakehouse.plan.records import SchemaVersionRow
 from lakehouse.quality.judgement import Finding, Measurement, judge
-from lakehouse.quality.schema_history import Beside, measure_history
-from lakehouse.quality.schema_metrics import Known, measure_events
-from lakehouse.quality.version_rows import LandedSchemas
+from lakehouse.quality.schemas.schema_history import Beside, measure_history
+from lakehouse.quality.schemas.schema_metrics import Known, measure_events
+from lakehouse.quality.schemas.version_rows import LandedSchemas
 from lakehouse.steps.context import StepContext
 
 

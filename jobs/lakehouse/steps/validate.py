@@ -21,24 +21,24 @@ from lakehouse.names import TableIdentity
 from lakehouse.plan.foreign_keys import foreign_keys, unread_keys
 from lakehouse.plan.handover import StagedCut
 from lakehouse.plan.records import RunRow, SchemaVersionRow
-from lakehouse.quality.broken_rules import measure_what_can_be
-from lakehouse.quality.column_facts import column_facts
 from lakehouse.quality.engine import preload
 from lakehouse.quality.judgement import Measurement, Verdict
-from lakehouse.quality.landed import LandedRanges, landed_ranges
-from lakehouse.quality.metrics import Scope
-from lakehouse.quality.published import published_tables, published_targets
-from lakehouse.quality.reference_rows import with_comparable_references
-from lakehouse.quality.references import (
+from lakehouse.quality.measuring.broken_rules import measure_what_can_be
+from lakehouse.quality.measuring.landed import LandedRanges, landed_ranges
+from lakehouse.quality.measuring.metrics import Scope
+from lakehouse.quality.measuring.published import published_tables, published_targets
+from lakehouse.quality.measuring.reference_rows import with_comparable_references
+from lakehouse.quality.measuring.references import (
     Standing,
     standing_in,
     standing_in_published,
     with_reasons,
     with_references,
 )
-from lakehouse.quality.samples import find_samples
-from lakehouse.quality.set_aside import set_aside
-from lakehouse.quality.staged import Target, staged_cut, targets
+from lakehouse.quality.measuring.samples import find_samples
+from lakehouse.quality.measuring.set_aside import set_aside
+from lakehouse.quality.measuring.staged import Target, staged_cut, targets
+from lakehouse.quality.schemas.column_facts import column_facts
 from lakehouse.spark.bronze.appended import known_snapshot
 from lakehouse.spark.bronze.table import Bronze
 from lakehouse.spark.metadata import missing_of, row_count

@@ -13,15 +13,22 @@ from datetime import UTC, datetime
 from expectations import SUITES
 from lakehouse.names import TableIdentity
 from lakehouse.plan.records import RESULTS
-from lakehouse.quality.docs import write_docs
-from lakehouse.quality.files import folder_name
 from lakehouse.quality.judgement import Finding, Judgement, Measurement, Verdict, judge, worst
-from lakehouse.quality.metrics import Scope
-from lakehouse.quality.own_suites import judge_own
-from lakehouse.quality.report_files import reports_folder
-from lakehouse.quality.results import Try, alarms, blocking, refusal, result_rows, table_verdicts
-from lakehouse.quality.samples import Samples
-from lakehouse.quality.staged import Target
+from lakehouse.quality.measuring.metrics import Scope
+from lakehouse.quality.measuring.own_suites import judge_own
+from lakehouse.quality.measuring.results import (
+    Try,
+    alarms,
+    blocking,
+    refusal,
+    result_rows,
+    table_verdicts,
+)
+from lakehouse.quality.measuring.samples import Samples
+from lakehouse.quality.measuring.staged import Target
+from lakehouse.quality.reports.docs import write_docs
+from lakehouse.quality.reports.files import folder_name
+from lakehouse.quality.reports.report_files import reports_folder
 from lakehouse.steps.context import StepContext, StepOutcome
 
 _EXTENT = {Scope.CHANGE: "{} changed tables", Scope.FULL: "all rows of {} tables"}

@@ -14,7 +14,7 @@ from lakehouse.quality.pages.model import QuarantineReason, RunLine, SourcePage,
 from lakehouse.quality.pages.plots import Cell, Stack, chart, line
 from lakehouse.quality.pages.reading import SourceRecords
 from lakehouse.quality.pages.rules import rule_lines
-from lakehouse.quality.summary import TableState, table_states
+from lakehouse.quality.reports.summary import TableState, table_states
 
 MESSAGES_SHOWN = 20
 

@@ -12,7 +12,7 @@ from lakehouse.plan.lag_words import count_text, lag_sentence
 from lakehouse.quality.pages.facts import RunFacts
 from lakehouse.quality.pages.model import Card, TableLine
 from lakehouse.quality.pages.reading import SourceRecords
-from lakehouse.quality.text import minute_text
+from lakehouse.quality.reports.text import minute_text
 
 
 def cards(

@@ -11,17 +11,17 @@ from expectations import counts_as_passed
 from lakehouse.plan.conservation import laws_of
 from lakehouse.plan.handover import StagedCut, StagedTable
 from lakehouse.plan.records import ResultRow, RunRow
-from lakehouse.quality.files import folder_name
 from lakehouse.quality.judgement import Verdict
 from lakehouse.quality.pages.reading import SourceRecords
-from lakehouse.quality.report import report_name
-from lakehouse.quality.run_report import (
+from lakehouse.quality.reports.files import folder_name
+from lakehouse.quality.reports.report import report_name
+from lakehouse.quality.reports.run_report import (
     SUCCEEDED,
     conservation_totals,
     newest_of_each,
     run_outcome,
 )
-from lakehouse.quality.text import minute_text
+from lakehouse.quality.reports.text import minute_text
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 
 from lakehouse.names import silver_namespace
 from lakehouse.plan.records import SchemaVersionRow
-from lakehouse.quality import held as quality_held
 from lakehouse.quality.pages.facts import RunFacts
 from lakehouse.quality.pages.history import change_at
 from lakehouse.quality.pages.model import ColumnChange, HeldTable
 from lakehouse.quality.pages.reading import SourceRecords
-from lakehouse.quality.summary import TableState
+from lakehouse.quality.reports.summary import TableState
+from lakehouse.quality.schemas import held as quality_held
 
 
 def held_tables(

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from lakehouse.names import silver_namespace
 from lakehouse.plan.records import SchemaVersionRow
 from lakehouse.quality.pages.model import ColumnChange, History, VersionLine
-from lakehouse.quality.text import minute_text
+from lakehouse.quality.reports.text import minute_text
 
 VERSIONS_SHOWN = 20
 _CHANGES_SHOWN = 40

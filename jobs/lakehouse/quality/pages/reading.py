@@ -20,8 +20,8 @@ from lakehouse.plan.records import (
     RunRow,
     SchemaVersionRow,
 )
-from lakehouse.quality.run_report import steps_of
-from lakehouse.quality.summary import Recent, open_quarantine
+from lakehouse.quality.reports.run_report import steps_of
+from lakehouse.quality.reports.summary import Recent, open_quarantine
 from lakehouse.spark.control.ledger import Ledger
 
 RUNS_SHOWN = 30

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lakehouse.quality.files import write_text
 from lakehouse.quality.pages.building import source_page
 from lakehouse.quality.pages.reading import read_source
-from lakehouse.quality.report_files import reports_folder, template, write_report
-from lakehouse.quality.summary import Recent, read_recent, report_of
+from lakehouse.quality.reports.files import write_text
+from lakehouse.quality.reports.report_files import reports_folder, template, write_report
+from lakehouse.quality.reports.summary import Recent, read_recent, report_of
 from lakehouse.spark.control.ledger import Ledger
 
 

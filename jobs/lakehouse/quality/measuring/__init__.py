@@ -1,0 +1,1 @@
+"""Rows measured, in bronze and in silver: what the suites of a run are judged by."""

@@ -1,0 +1,87 @@
+"""Rules of persons whose conditions Spark cannot compute for the rows that are there.
+
+In: tables whose metrics could not be counted. Out: the same with why their rules are broken, such
+as a bound on a column of another type. One pass counts for all tables, so that one such rule would
+take the verdicts of all; the rules are tried one by one only after that has happened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from lakehouse.config.rules import OwnRule
+from lakehouse.quality.judgement import Measurement
+from lakehouse.quality.measuring.landed import LandedRanges
+from lakehouse.quality.measuring.metrics import Scope, measure, session_for, silver_rows
+from lakehouse.quality.measuring.own_suites import rule_metric
+from lakehouse.quality.measuring.silver_rows import SilverRows
+from lakehouse.quality.measuring.staged import Target
+
+Measured = tuple[tuple[Measurement, ...], tuple[Measurement, ...]]
+_FAILURES = (PySparkException, Py4JJavaError)
+# Classes of SQLSTATE: data exceptions, and statements that mean nothing.
+_OF_THE_RULE = ("22", "42")
+
+
+def measure_what_can_be(
+    spark: SparkSession,
+    source: str,
+    targets: Sequence[Target],
+    landed: LandedRanges,
+    scope: Scope = Scope.CHANGE,
+) -> tuple[tuple[Target, ...], Measured]:
+    """Measure everything in one pass, and again without the rules that make it fail.
+
+    Args:
+        spark: Its catalog and configuration are used, in a session of its own.
+        source: The source's name.
+        targets: The staged tables.
+        landed: What the run landed.
+        scope: Which rows are judged.
+
+    Returns:
+        The tables, of which broken rules are known, and their measurements.
+
+    Raises:
+        PySparkException: It fails for another reason than a rule.
+        Py4JJavaError: The same.
+    """
+    try:
+        return tuple(targets), measure(spark, source, targets, landed, scope)
+    except _FAILURES:
+        session = session_for(spark, targets, landed)
+        told = tuple(_with_broken_rules(session, target, scope) for target in targets)
+        if not any(target.broken for target in told):
+            raise
+        return told, measure(spark, source, told, landed, scope)
+
+
+def _with_broken_rules(session: SparkSession, target: Target, scope: Scope) -> Target:
+    if not target.rules:
+        return target
+    rows = silver_rows(session, target, scope)
+    broken = {rule.name: why for rule in target.rules for why in _why(session, rows, rule)}
+    return replace(target, broken=broken)
+
+
+def _why(session: SparkSession, rows: SilverRows, rule: OwnRule) -> Iterator[str]:
+    """Why a rule cannot be computed, without a value of a row; nothing where it can."""
+    test = rows.rule_tests[rule_metric(rule.name)]
+    hashed = rows.unique_hash(rule)
+    query = f"SELECT sum({test}), max({hashed}) FROM {rows.target.relation} WHERE {rows.is_judged}"
+    try:
+        session.sql(query).collect()
+    except PySparkException as failure:
+        # Anything else says nothing of the rule.
+        if (failure.getSqlState() or "")[:2] not in _OF_THE_RULE:
+            raise
+        yield (
+            f"its condition cannot be computed for the table's rows "
+            f"({failure.getCondition()}): {rule.told}: expected values of the columns' own types; "
+            "compare like with like, or use try_cast"
+        )

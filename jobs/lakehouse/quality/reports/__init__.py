@@ -1,0 +1,1 @@
+"""The files of a run's report, Data Docs among them."""
