@@ -13,7 +13,7 @@ from infra.processes import is_running
 from infra.state import StackState, read_state
 from infra.stopping import living_servers
 from lakehouse.config import Settings, load_sources
-from lakehouse.plan.lag import SourceLag
+from lakehouse.plan.cuts.lag import SourceLag
 from lakehouse.spark.control.ledger import Ledger
 from lakehouse.spark.landing.lag import measure_lag
 

@@ -1,4 +1,4 @@
-"""Spark application: silver follows a changed primary key. See `lakehouse.plan.rekeying`."""
+"""Spark application: silver follows a changed key. See `lakehouse.plan.remaking.rekeying`."""
 
 import sys
 

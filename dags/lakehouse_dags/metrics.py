@@ -15,7 +15,7 @@ from collections import Counter
 
 from airflow.sdk.observability import stats
 
-from lakehouse.plan.lag import SourceLag, seconds_behind
+from lakehouse.plan.cuts.lag import SourceLag, seconds_behind
 from lakehouse_dags.recorded import Recorded
 
 # What a step's throughput is counted in.

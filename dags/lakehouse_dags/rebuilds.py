@@ -12,8 +12,8 @@ from typing import Any
 from airflow.sdk import Context
 
 from lakehouse.config import SourceConfig
-from lakehouse.plan.rebuilding import Rebuild
 from lakehouse.plan.records import Step
+from lakehouse.plan.remaking.rebuilding import Rebuild
 from lakehouse.plan.submission import REBUILD_RUN, Run, asked
 from lakehouse_dags.operators import (
     RUN_ID,

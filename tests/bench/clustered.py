@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 
 from infra.spark import spark_environment
 from lakehouse.config import Settings
-from lakehouse.plan.tables import STATE_ENDING
+from lakehouse.plan.batches.tables import STATE_ENDING
 from lakehouse.spark.session import spark_session
 from lakehouse.spark.tables import full_name
 from tests.bench.accounts import Batch

@@ -11,9 +11,9 @@ import pyspark.sql.functions as F
 from pyspark.sql import DataFrame, SparkSession
 
 from lakehouse.config import Settings, SourceConfig, parse_source
-from lakehouse.plan.landing import LandingPlan, plan_landing
-from lakehouse.plan.offsets import LandedOffsets, PartitionBounds, TopicBounds
 from lakehouse.plan.records import Step
+from lakehouse.plan.topics.landing import LandingPlan, plan_landing
+from lakehouse.plan.topics.offsets import LandedOffsets, PartitionBounds, TopicBounds
 from lakehouse.spark.bronze.table import Bronze
 from lakehouse.spark.control.ledger import Ledger
 from lakehouse.spark.landing.land import Landing, land

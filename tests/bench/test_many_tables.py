@@ -17,7 +17,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from lakehouse.config import Settings
-from lakehouse.plan.tables import ENDINGS, STATE_ENDING
+from lakehouse.plan.batches.tables import ENDINGS, STATE_ENDING
 from lakehouse.spark.control.ledger import Ledger
 from lakehouse.spark.tables import full_name
 from tests.bench import sizes

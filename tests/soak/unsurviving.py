@@ -31,7 +31,7 @@ class Reported(StrEnum):
     """Silver has NULL, and the run reports the column."""
     COLUMN = "column"
     """The message holds another value that looks right: `lakehouse tables` lists the column as
-    lossy, with the reason (`lakehouse.plan.losses`)."""
+    lossy, with the reason (`lakehouse.plan.batches.losses`)."""
     ABSENT = "absent"
     """The column is in no message: only this list knows."""
 

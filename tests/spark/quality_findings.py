@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from expectations import SUITES
 from lakehouse.config import SourceConfig, parse_source
-from lakehouse.plan.handover import StagedTable
+from lakehouse.plan.cuts.handover import StagedTable
 from lakehouse.quality.judgement import Finding, judge
 from lakehouse.quality.measuring.landed import LandedRanges
 from lakehouse.quality.measuring.metrics import Scope, measure

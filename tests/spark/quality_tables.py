@@ -9,10 +9,10 @@ from datetime import UTC, datetime
 
 from pyspark.sql import SparkSession
 
-from lakehouse.plan.handover import StagedCut, StagedTable
-from lakehouse.plan.offsets import LandedOffsets, TopicProgress
+from lakehouse.plan.cuts.handover import StagedCut, StagedTable
 from lakehouse.plan.progress import Progress
 from lakehouse.plan.records import CutRow, RunRow
+from lakehouse.plan.topics.offsets import LandedOffsets, TopicProgress
 from lakehouse.spark import branches, tables
 from lakehouse.spark.bronze.schema import PARTITIONING, PROPERTIES, SCHEMA
 from lakehouse.spark.staging.silver import PROPERTIES as SILVER_PROPERTIES

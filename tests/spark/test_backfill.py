@@ -11,7 +11,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from lakehouse.config import Settings, parse_source
-from lakehouse.plan.backfilling import Interval
+from lakehouse.plan.remaking.backfilling import Interval
 from tests.support.backfills import backfill, between, by_key, keys_between
 from tests.support.rebuilds import TOML, contents, rebuild, run_in_batches, spoil, tell
 from tests.support.runs import Runs, laws_hold

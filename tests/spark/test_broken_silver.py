@@ -13,8 +13,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from lakehouse.config import Settings
-from lakehouse.plan.rebuilding import Rebuild
 from lakehouse.plan.records import STEPS
+from lakehouse.plan.remaking.rebuilding import Rebuild
 from lakehouse.steps.context import StepOutcome
 from lakehouse.steps.runner import execute
 from tests.support.campaign import Campaign

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from lakehouse.config import Settings
 from lakehouse.inspection.tables import read_all
 from lakehouse.plan.doctor.tables import Role
-from lakehouse.plan.rebuilding import Rebuild
+from lakehouse.plan.remaking.rebuilding import Rebuild
 from lakehouse.spark.control.lease_table import LEASES
 from lakehouse.steps.runner import execute
 from tests.support.campaign import Campaign

@@ -12,9 +12,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from lakehouse.config import Settings
-from lakehouse.plan.compacting import Maintained
-from lakehouse.plan.handover import StagedCut
+from lakehouse.plan.cuts.handover import StagedCut
 from lakehouse.plan.records import MAINTAIN, STEPS
+from lakehouse.plan.upkeep.compacting import Maintained
 from lakehouse.spark.metadata import head
 from lakehouse.steps.runner import execute
 from tests.support.campaign import Campaign

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from lakehouse.plan.types import Kind, ValueType
+from lakehouse.plan.schemas.types import Kind, ValueType
 from lakehouse.spark.decoding.decode import decode
 from lakehouse.spark.sql import literal
 

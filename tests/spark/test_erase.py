@@ -10,9 +10,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from lakehouse.config import Settings, parse_source
-from lakehouse.plan.erasing import Erasure
-from lakehouse.plan.rebuilding import Rebuild
 from lakehouse.plan.records import CONTROL_TABLES
+from lakehouse.plan.remaking.erasing import Erasure
+from lakehouse.plan.remaking.rebuilding import Rebuild
 from lakehouse.steps.context import StepOutcome
 from lakehouse.steps.erasure import erase_all
 from lakehouse.steps.runner import execute

@@ -12,7 +12,7 @@ import pytest
 
 from lakehouse.config import parse_source
 from lakehouse.names import format_table
-from lakehouse.plan.cuts import published_names
+from lakehouse.plan.cuts.published import published_names
 from lakehouse.plan.records import QUARANTINE
 from lakehouse.spark.tables import full_name
 from tests.support.archives import read_archive, write_archive

@@ -14,8 +14,8 @@ from pyspark.sql import SparkSession
 
 from lakehouse.config import Settings, parse_source
 from lakehouse.failpoints import POINTS
-from lakehouse.plan.erasing import ERASURE, Erasure
-from lakehouse.plan.rebuilding import Rebuild
+from lakehouse.plan.remaking.erasing import ERASURE, Erasure
+from lakehouse.plan.remaking.rebuilding import Rebuild
 from lakehouse.plan.submission import Run, application, arguments, erasure_application
 from tests.spark import test_erase as erasing
 from tests.spark import test_replay as replaying

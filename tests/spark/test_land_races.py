@@ -18,11 +18,11 @@ import pytest
 from infra.spark import spark_environment
 from lakehouse.config import parse_source
 from lakehouse.errors import LandingRefused, MainMoved
-from lakehouse.plan.archive import ArchiveFile, archive_topic_id
-from lakehouse.plan.landing import LandingPlan
-from lakehouse.plan.offsets import LandedOffsets, OffsetRange, TopicProgress, batch_id
 from lakehouse.plan.records import RUNS
 from lakehouse.plan.submission import Run, application, arguments
+from lakehouse.plan.topics.archive import ArchiveFile, archive_topic_id
+from lakehouse.plan.topics.landing import LandingPlan
+from lakehouse.plan.topics.offsets import LandedOffsets, OffsetRange, TopicProgress, batch_id
 from lakehouse.spark.branches import fast_forward
 from lakehouse.spark.bronze.landed_counts import PartitionCount
 from lakehouse.spark.bronze.table import Bronze

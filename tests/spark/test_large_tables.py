@@ -13,10 +13,10 @@ from pyspark.sql import SparkSession
 
 from lakehouse.config import Settings
 from lakehouse.names import TableIdentity
-from lakehouse.plan.batch import TableRules, plan_table
+from lakehouse.plan.batches.batch import TableRules, plan_table
+from lakehouse.plan.batches.table_versions import TableFacts
+from lakehouse.plan.batches.tables import TablePlan
 from lakehouse.plan.progress import Progress
-from lakehouse.plan.table_versions import TableFacts
-from lakehouse.plan.tables import TablePlan
 from lakehouse.plan.tuning import FEW_ROWS
 from lakehouse.spark.control.ledger import Ledger
 from lakehouse.spark.metadata import head

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import types as T
 
 from lakehouse.config import Settings
-from lakehouse.plan.compacting import Layout
+from lakehouse.plan.upkeep.compacting import Layout
 from lakehouse.spark import altering, branches, tables
 from lakehouse.spark.commits import FAILURES, ref_of
 from lakehouse.spark.control.ledger import Ledger

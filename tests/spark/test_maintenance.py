@@ -16,8 +16,8 @@ from pyspark.sql import SparkSession
 
 from lakehouse.config import Settings, parse_source
 from lakehouse.names import bronze_table
-from lakehouse.plan.compacting import Figures, Maintained
 from lakehouse.plan.records import STEPS
+from lakehouse.plan.upkeep.compacting import Figures, Maintained
 from lakehouse.spark import branches
 from lakehouse.spark.bronze.table import Bronze
 from lakehouse.spark.metadata import head, load_metadata, refs

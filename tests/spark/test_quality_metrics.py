@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from expectations import SUITES
 from lakehouse.config import parse_source
 from lakehouse.config.rules import OwnRule
-from lakehouse.plan.handover import StagedTable
+from lakehouse.plan.cuts.handover import StagedTable
 from lakehouse.quality.judgement import Verdict, judge, verdict_of
 from lakehouse.quality.measuring.broken_rules import measure_what_can_be
 from lakehouse.quality.measuring.metrics import Scope, measure

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import SparkSession
 
-from lakehouse.plan.offsets import OffsetRange
+from lakehouse.plan.topics.offsets import OffsetRange
 from lakehouse.spark.bronze.ranges import within
 
 HOSTILE = "it's.a\\topic"

@@ -11,8 +11,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from lakehouse.config import Settings, parse_source
-from lakehouse.plan.cuts import replaced_of
-from lakehouse.plan.rebuilding import Rebuild
+from lakehouse.plan.cuts.published import replaced_of
+from lakehouse.plan.remaking.rebuilding import Rebuild
 from lakehouse.spark import metadata, tables
 from lakehouse.steps.runner import execute
 from tests.spark.test_replay import ROWS, VERSIONS, Story, states, versions

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from lakehouse.config import parse_source
+from lakehouse.plan.cuts.stale import stale_of
 from lakehouse.plan.records import STEPS
-from lakehouse.plan.stale import stale_of
 from lakehouse.quality.reports.summary import TableState, list_tables
 from tests.support.binlog import MySql
 from tests.support.debezium import Table, column

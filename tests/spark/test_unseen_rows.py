@@ -12,8 +12,8 @@ from pyspark.sql import SparkSession
 from lakehouse.config import Settings
 from lakehouse.inspection.tables import read_all
 from lakehouse.plan.doctor.tables import judge_tables
-from lakehouse.plan.rebuilding import Rebuild
 from lakehouse.plan.records import STEPS
+from lakehouse.plan.remaking.rebuilding import Rebuild
 from lakehouse.spark.tables import full_name
 from lakehouse.steps.context import StepOutcome
 from lakehouse.steps.runner import execute

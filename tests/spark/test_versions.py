@@ -11,14 +11,14 @@ import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from lakehouse.names import TableIdentity
-from lakehouse.plan.batch import TableRules, plan_table
-from lakehouse.plan.groups import Group
+from lakehouse.plan.batches.batch import TableRules, plan_table
+from lakehouse.plan.batches.groups import Group
+from lakehouse.plan.batches.table_versions import TableFacts
+from lakehouse.plan.batches.tables import TablePlan
 from lakehouse.plan.progress import Progress
-from lakehouse.plan.renames import Rename, Renames
-from lakehouse.plan.row_schema import RowSchema
-from lakehouse.plan.table_versions import TableFacts
-from lakehouse.plan.tables import TablePlan
-from lakehouse.plan.types import Column, Kind, ValueType
+from lakehouse.plan.schemas.renames import Rename, Renames
+from lakehouse.plan.schemas.row_schema import RowSchema
+from lakehouse.plan.schemas.types import Column, Kind, ValueType
 from lakehouse.spark.decoding.events import table_rows
 from lakehouse.spark.session import tune
 from tests.support.debezium import PLACEHOLDER, Postgres, Table, column

@@ -12,7 +12,7 @@ import pytest
 
 from lakehouse.config import Settings
 from lakehouse.names import silver_namespace
-from lakehouse.plan.stale import stale_of
+from lakehouse.plan.cuts.stale import stale_of
 from lakehouse.spark.tables import full_name
 from tests.soak.product import Product
 from tests.stack.conftest import Stack

@@ -14,7 +14,7 @@ from infra.demo.compare import compare_source
 from lakehouse.config import Settings
 from lakehouse.config.sections import ReconcileConfig
 from lakehouse.errors import KeyChangeRefused, NotYet
-from lakehouse.plan.rebuilding import Rebuild
+from lakehouse.plan.remaking.rebuilding import Rebuild
 from lakehouse.rekeying.connector import source_connector
 from lakehouse.rekeying.table import Rekeying, open_rekeying
 from lakehouse.steps.runner import execute

@@ -12,8 +12,8 @@ import pytest
 
 from infra.clients import run_sql
 from lakehouse.config import Settings
+from lakehouse.plan.cuts.lag import SourceLag
 from lakehouse.plan.event_position import shown_position
-from lakehouse.plan.lag import SourceLag
 from lakehouse.plan.progress import Progress
 from lakehouse.quality.reports.summary import summarise_validation
 from lakehouse.spark.landing.lag import measure_lag

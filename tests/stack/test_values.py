@@ -13,7 +13,7 @@ import pytest
 from infra.clients import connection, run_sql
 from infra.sources import SAMPLE_SOURCES, Engine
 from lakehouse.config import Settings
-from lakehouse.plan.losses import LossClass
+from lakehouse.plan.batches.losses import LossClass
 from lakehouse.plan.records import RESULTS, SCHEMA_VERSIONS, ResultRow, SchemaVersionRow
 from lakehouse.quality.schemas.losses import column_losses
 from tests.soak.product import Product

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from lakehouse.plan.backfilling import Backfill, Interval
+from lakehouse.plan.remaking.backfilling import Backfill, Interval
 from lakehouse.steps.context import StepOutcome
 from lakehouse.steps.runner import execute
 from tests.support.debezium import Postgres

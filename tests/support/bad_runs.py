@@ -10,7 +10,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from lakehouse.config import Settings, parse_source
-from lakehouse.plan.cuts import excluded_of, published_names
+from lakehouse.plan.cuts.published import excluded_of, published_names
 from lakehouse.plan.records import QUARANTINE
 from lakehouse.steps.context import StepOutcome
 from tests.support.archives import Message, write_archive

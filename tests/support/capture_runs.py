@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from lakehouse.config import Settings, parse_source
 from lakehouse.names import RETIRED, silver_namespace
-from lakehouse.plan.cuts import published_names
+from lakehouse.plan.cuts.published import published_names
 from lakehouse.plan.records import QUARANTINE
 from lakehouse.spark.tables import full_name
 from tests.support.captures import Capture, expected_rows, identity_of, stored_rows

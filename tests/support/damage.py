@@ -13,7 +13,7 @@ from lakehouse.inspection.repairing import repair
 from lakehouse.inspection.tables import read_all
 from lakehouse.plan.doctor.findings import Finding
 from lakehouse.plan.doctor.tables import judge_tables
-from lakehouse.plan.rebuilding import Rebuild
+from lakehouse.plan.remaking.rebuilding import Rebuild
 from lakehouse.steps.runner import execute
 from tests.support.campaign import Campaign, begin
 

@@ -18,8 +18,8 @@ from pathlib import Path
 
 from infra.spark import spark_environment
 from lakehouse.config import Settings
-from lakehouse.plan.rebuilding import Rebuild
 from lakehouse.plan.records import MAINTAIN, STEPS, Step
+from lakehouse.plan.remaking.rebuilding import Rebuild
 from lakehouse.spark.session import spark_session
 from lakehouse.steps.context import StepContext
 from lakehouse.steps.maintain import maintain

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from lakehouse.plan.groups import Group
+from lakehouse.plan.batches.groups import Group
 
 _EVENT = Group(
     topic="t",

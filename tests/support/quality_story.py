@@ -6,9 +6,9 @@ import json
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 
-from lakehouse.plan.conservation import Law, to_json_counts
-from lakehouse.plan.handover import StagedCut, StagedTable
-from lakehouse.plan.lag import SourceLag, TableLag
+from lakehouse.plan.batches.conservation import Law, to_json_counts
+from lakehouse.plan.cuts.handover import StagedCut, StagedTable
+from lakehouse.plan.cuts.lag import SourceLag, TableLag
 from lakehouse.plan.records import STEPS, CutRow, QuarantineRow, ResultRow, RunRow, SchemaVersionRow
 from tests.support.quality_records import EVERY, START, Run, Story, results, worst
 

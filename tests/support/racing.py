@@ -19,7 +19,7 @@ from pathlib import Path
 
 from infra.spark import spark_environment
 from lakehouse.config import Settings
-from lakehouse.plan.backfilling import Backfill, Interval
+from lakehouse.plan.remaking.backfilling import Backfill, Interval
 from lakehouse.spark.commits import FAILURES
 from lakehouse.spark.session import spark_session
 from lakehouse.spark.tables import full_name

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from lakehouse.names import RETIRED
-from lakehouse.plan.cuts import identities_of
-from lakehouse.plan.rebuilding import Rebuild
-from lakehouse.plan.tables import ENDINGS
+from lakehouse.plan.batches.tables import ENDINGS
+from lakehouse.plan.cuts.published import identities_of
+from lakehouse.plan.remaking.rebuilding import Rebuild
 from lakehouse.spark import metadata, tables
 from lakehouse.spark.control.ledger import Ledger
 from lakehouse.steps.context import StepOutcome

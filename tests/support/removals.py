@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from lakehouse.names import TableIdentity
-from lakehouse.plan.cuts import identities_of
+from lakehouse.plan.cuts.published import identities_of
 from lakehouse.plan.reconciling.repair import Removal
 from lakehouse.plan.reconciling.tables import ComparedColumn, ComparedTable
 from lakehouse.spark.rewriting.reconciling import PLACE

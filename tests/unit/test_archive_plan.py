@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakehouse.errors import ArchiveError, LandingRefused
-from lakehouse.plan.archive import (
+from lakehouse.plan.topics.archive import (
     PartitionContent,
     archive_files,
     archive_topic_id,
     plan_archive,
 )
-from lakehouse.plan.archive_line import line_fault
-from lakehouse.plan.offsets import LandedOffsets, TopicProgress
+from lakehouse.plan.topics.archive_line import line_fault
+from lakehouse.plan.topics.offsets import LandedOffsets, TopicProgress
 from tests.support.archive_lines import BAD_LINES, GOOD_LINES
 
 ID = archive_topic_id("t", "s")

@@ -11,7 +11,8 @@ from typer.testing import CliRunner
 from lakehouse.cli import app
 from lakehouse.config import parse_source
 from lakehouse.errors import StepFailed
-from lakehouse.plan.backfilling import (
+from lakehouse.plan.records import RunRow
+from lakehouse.plan.remaking.backfilling import (
     Contents,
     Gap,
     Interval,
@@ -21,8 +22,7 @@ from lakehouse.plan.backfilling import (
     nothing_there,
     refuse_lost,
 )
-from lakehouse.plan.differences import Difference
-from lakehouse.plan.records import RunRow
+from lakehouse.plan.remaking.differences import Difference
 from lakehouse.plan.submission import Run, arguments
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)

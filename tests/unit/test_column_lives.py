@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from lakehouse.config import parse_source
-from lakehouse.plan.following import follow_renames
-from lakehouse.plan.incarnations import Incarnations
 from lakehouse.plan.records import HOLD
-from lakehouse.plan.renames import Renames
+from lakehouse.plan.schemas.following import follow_renames
+from lakehouse.plan.schemas.incarnations import Incarnations
+from lakehouse.plan.schemas.renames import Renames
 from lakehouse.quality.schemas.column_lives import column_renames, every_table, turns
 from lakehouse.quality.schemas.version_rows import ddl_rows
 from tests.unit.test_quality_ddl import ID, NAME, SHOP, change, column, event

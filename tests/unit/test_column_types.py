@@ -7,8 +7,8 @@ from dataclasses import replace
 from lakehouse.config import SourceConfig, parse_source
 from lakehouse.connectors import CONNECTORS
 from lakehouse.names import TableIdentity
-from lakehouse.plan.incarnations import End, Incarnations, ToldTypes
-from lakehouse.plan.row_schema import proven_schema
+from lakehouse.plan.schemas.incarnations import End, Incarnations, ToldTypes
+from lakehouse.plan.schemas.row_schema import proven_schema
 from lakehouse.quality.schemas.column_types import told_types
 from lakehouse.quality.schemas.statements import incarnations
 from lakehouse.quality.schemas.version_rows import ddl_rows

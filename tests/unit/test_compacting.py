@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from lakehouse.plan.compacting import (
+from lakehouse.plan.upkeep.compacting import (
     BRONZE,
     SILVER,
     Figures,

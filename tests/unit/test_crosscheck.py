@@ -13,9 +13,9 @@ import pytest
 from lakehouse.config import SourceConfig, TopicRole, parse_source, topic_role
 from lakehouse.connectors import CONNECTORS, Codec, PositionField
 from lakehouse.names import TableIdentity
-from lakehouse.plan.incarnations import Incarnations
-from lakehouse.plan.row_schema import PROVEN, read_schema
-from lakehouse.plan.types import Column, Kind, ValueType
+from lakehouse.plan.schemas.incarnations import Incarnations
+from lakehouse.plan.schemas.row_schema import PROVEN, read_schema
+from lakehouse.plan.schemas.types import Column, Kind, ValueType
 from lakehouse.quality.schemas.crosscheck import differences
 from lakehouse.quality.schemas.ddl import SchemaMessage, parse_event, without_copies
 from lakehouse.quality.schemas.statements import incarnations

@@ -14,7 +14,7 @@ from lakehouse.config import parse_source
 from lakehouse.config.sections import SchemaChangesConfig
 from lakehouse.errors import ConfigError
 from lakehouse.plan.records import EVOLVE, HOLD, KEEP, SCHEMA_VERSIONS, SchemaVersionRow
-from lakehouse.plan.renames import Renames
+from lakehouse.plan.schemas.renames import Renames
 from lakehouse.quality.schemas.column_lives import column_renames, every_table
 from lakehouse.quality.schemas.decisions import Decision, decide
 from lakehouse.quality.schemas.judging import judge_versions

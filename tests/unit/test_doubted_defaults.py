@@ -10,9 +10,9 @@ from lakehouse.connectors.db2 import DB2
 from lakehouse.connectors.mysql import MYSQL
 from lakehouse.connectors.postgresql import POSTGRESQL
 from lakehouse.connectors.sqlserver import SQLSERVER
-from lakehouse.plan.connect_schema import parse_column
-from lakehouse.plan.doubted_defaults import with_doubted_defaults
-from lakehouse.plan.row_schema import PROVEN
+from lakehouse.plan.batches.doubted_defaults import with_doubted_defaults
+from lakehouse.plan.schemas.connect_schema import parse_column
+from lakehouse.plan.schemas.row_schema import PROVEN
 from tests.unit.test_stale import PLAN
 
 BELIEVED, DROPPED, WRITTEN, UNTOLD = "", "sends for a function", "older rows have it", "tell no"

@@ -9,16 +9,16 @@ import pytest
 
 from lakehouse.config import SourceConfig, parse_source
 from lakehouse.names import TableIdentity
-from lakehouse.plan.batch import TableRules, plan_table
-from lakehouse.plan.cuts import Renaming, renames_of
-from lakehouse.plan.incarnations import Parts
+from lakehouse.plan.batches.batch import TableRules, plan_table
+from lakehouse.plan.batches.table_versions import TableFacts
+from lakehouse.plan.batches.tables import TablePlan
+from lakehouse.plan.cuts.published import Renaming, renames_of
 from lakehouse.plan.progress import Progress
 from lakehouse.plan.records import HOLD, KEEP, SchemaVersionRow
-from lakehouse.plan.renames import Rename, Renames
-from lakehouse.plan.row_schema import PROVEN, RowSchema
-from lakehouse.plan.table_versions import TableFacts
-from lakehouse.plan.tables import TablePlan
-from lakehouse.plan.types import Column, Kind, ValueType
+from lakehouse.plan.schemas.incarnations import Parts
+from lakehouse.plan.schemas.renames import Rename, Renames
+from lakehouse.plan.schemas.row_schema import PROVEN, RowSchema
+from lakehouse.plan.schemas.types import Column, Kind, ValueType
 from lakehouse.quality.schemas.dropped_columns import Dropped, dropped_columns
 from lakehouse.quality.schemas.statements import incarnations
 from lakehouse.quality.schemas.version_rows import LandedSchemas, data_rows

@@ -14,8 +14,8 @@ from lakehouse.plan.epochs import (
     starts_by_falls,
     unrecorded,
 )
-from lakehouse.plan.offsets import LandedOffsets, TopicProgress
 from lakehouse.plan.progress import Progress, lowest
+from lakehouse.plan.topics.offsets import LandedOffsets, TopicProgress
 
 SERVER = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
 EPOCHS = (

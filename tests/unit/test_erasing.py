@@ -8,7 +8,7 @@ import json
 import pytest
 
 from lakehouse.errors import ConfigError, StepFailed
-from lakehouse.plan.erasing import Erasure, key_values, names_of, refuse
+from lakehouse.plan.remaking.erasing import Erasure, key_values, names_of, refuse
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ import sqlglot
 
 from expectations import SUITES
 from lakehouse.config.rules import OwnRule
-from lakehouse.plan.handover import StagedTable
-from lakehouse.plan.offsets import OffsetRange
+from lakehouse.plan.cuts.handover import StagedTable
 from lakehouse.plan.records import ResultRow
+from lakehouse.plan.topics.offsets import OffsetRange
 from lakehouse.quality.measuring.failing_rows import FailingRows, failing_messages
 from lakehouse.quality.measuring.landed import LandedRanges
 from lakehouse.quality.measuring.samples import FailingRow, samples_json, schema_change_samples

@@ -9,8 +9,8 @@ import pytest
 
 from lakehouse.config import parse_source
 from lakehouse.connectors import CONNECTORS
-from lakehouse.plan.foreign_keys import ForeignKey, changes_keys, foreign_keys, unread_keys
 from lakehouse.plan.records import WITHHELD, SchemaVersionRow
+from lakehouse.plan.schemas.foreign_keys import ForeignKey, changes_keys, foreign_keys, unread_keys
 from lakehouse.quality.schemas.ddl import SchemaMessage, parse_event
 from lakehouse.quality.schemas.version_rows import ddl_rows
 from tests.support.schema_messages import Col, schema_change, text_of

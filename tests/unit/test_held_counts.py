@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 import pyarrow as pa
 
 from lakehouse.config import Settings
-from lakehouse.plan.cuts import held_of
-from lakehouse.plan.handover import StagedTable, held_after
+from lakehouse.plan.cuts.handover import StagedTable, held_after
+from lakehouse.plan.cuts.published import held_of
 from lakehouse.plan.records import CUTS, CutRow
 from lakehouse.spark.control.ledger import Ledger
 

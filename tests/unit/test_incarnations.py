@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from lakehouse.names import TableIdentity
-from lakehouse.plan.incarnations import End, Incarnations
-from lakehouse.plan.table_names import TableNames, table_names
+from lakehouse.plan.schemas.incarnations import End, Incarnations
+from lakehouse.plan.schemas.table_names import TableNames, table_names
 
 PARTS = ("shop", "orders")
 FIRST, SECOND, THIRD = (TableIdentity("shop", None, "orders", n) for n in range(3))

@@ -7,7 +7,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakehouse.plan.json_types import object_members
+from lakehouse.plan.schemas.json_types import object_members
 
 SCALARS = st.sampled_from(["BIGINT", "STRING", "VOID", "VARIANT", "DECIMAL(3,1)"])
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), max_size=5) | st.sampled_from(

@@ -8,7 +8,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from lakehouse.config import KeepConfig
-from lakehouse.plan.keeping import (
+from lakehouse.plan.records import CutRow
+from lakehouse.plan.upkeep.keeping import (
     Cuts,
     History,
     Snapshot,
@@ -20,7 +21,6 @@ from lakehouse.plan.keeping import (
     missing_tags,
     old_tags,
 )
-from lakehouse.plan.records import CutRow
 
 NOW = datetime(2026, 11, 23, 12, 30, tzinfo=UTC)
 DAY, HOUR = timedelta(days=1), timedelta(hours=1)

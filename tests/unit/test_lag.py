@@ -9,11 +9,11 @@ import pytest
 
 from lakehouse.config import Settings, parse_source
 from lakehouse.connectors import CONNECTORS
+from lakehouse.plan.cuts.lag import SourceLag, Stamp, TableLag, Tails, seconds_behind, source_lag
+from lakehouse.plan.cuts.lag_words import lag_sentence
 from lakehouse.plan.event_position import event_position, shown_position
-from lakehouse.plan.lag import SourceLag, Stamp, TableLag, Tails, seconds_behind, source_lag
-from lakehouse.plan.lag_words import lag_sentence
-from lakehouse.plan.offsets import PartitionBounds, TopicBounds
 from lakehouse.plan.records import CutRow
+from lakehouse.plan.topics.offsets import PartitionBounds, TopicBounds
 from lakehouse.spark.landing.lag import measure_lag
 
 SOURCE = parse_source('connector = "postgresql"\ntopic_prefix = "shop"\n', "shop")

@@ -6,8 +6,8 @@ import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from lakehouse.plan.offsets import LandedOffsets, OffsetRange, TopicProgress
 from lakehouse.plan.records import RunRow
+from lakehouse.plan.topics.offsets import LandedOffsets, OffsetRange, TopicProgress
 from lakehouse.quality.measuring.landed import LandedRanges, landed_ranges
 
 BEGUN = datetime(2026, 1, 1, tzinfo=UTC)

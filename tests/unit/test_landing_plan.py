@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from lakehouse.config import parse_source
 from lakehouse.errors import LandingRefused
-from lakehouse.plan.landing import gone_topics, landing_topics, plan_landing, reading_turns
-from lakehouse.plan.offset_faults import Fault
-from lakehouse.plan.offsets import (
+from lakehouse.plan.topics.landing import gone_topics, landing_topics, plan_landing, reading_turns
+from lakehouse.plan.topics.offset_faults import Fault
+from lakehouse.plan.topics.offsets import (
     LandedOffsets,
     OffsetRange,
     PartitionBounds,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from lakehouse.connectors import CONNECTORS
-from lakehouse.plan.limits import MAX_COLUMNS, MAX_DEPTH
-from lakehouse.plan.row_schema import proven_schema, read_schema
+from lakehouse.plan.schemas.limits import MAX_COLUMNS, MAX_DEPTH
+from lakehouse.plan.schemas.row_schema import proven_schema, read_schema
 from tests.support.bad_input import ID, envelope_schema, optional
 from tests.support.bad_messages import nested
 

@@ -9,9 +9,9 @@ import pytest
 
 from lakehouse.config import parse_source
 from lakehouse.connectors import CONNECTORS
-from lakehouse.plan.connect_schema import parse_column
-from lakehouse.plan.losses import ColumnFacts, LossClass, loss_of
+from lakehouse.plan.batches.losses import ColumnFacts, LossClass, loss_of
 from lakehouse.plan.records import SchemaVersionRow
+from lakehouse.plan.schemas.connect_schema import parse_column
 from lakehouse.quality.schemas.losses import column_losses
 
 EXACT, WIDENED, LOSSY = LossClass.EXACT, LossClass.WIDENED, LossClass.LOSSY

@@ -12,9 +12,9 @@ import pytest
 from lakehouse.config import mask_secret, parse_source
 from lakehouse.config.table_sections import ColumnConfig, TableConfig
 from lakehouse.errors import ConfigError
-from lakehouse.plan.masks import key_fingerprint, keyed_hash, masked_schema
-from lakehouse.plan.row_schema import RowSchema
-from lakehouse.plan.types import Column, Kind, ValueType
+from lakehouse.plan.batches.masks import key_fingerprint, keyed_hash, masked_schema
+from lakehouse.plan.schemas.row_schema import RowSchema
+from lakehouse.plan.schemas.types import Column, Kind, ValueType
 from lakehouse.quality.schemas import ddl
 from lakehouse.quality.schemas.version_rows import ddl_rows
 

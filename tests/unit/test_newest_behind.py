@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lakehouse.plan.offsets import LandedOffsets, TopicProgress
+from lakehouse.plan.topics.offsets import LandedOffsets, TopicProgress
 from lakehouse.spark.transactions.doubts import newest_behind
 
 LANDED = LandedOffsets({"s.public.orders": TopicProgress("id", {0: 5, 1: 7})})

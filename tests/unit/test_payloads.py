@@ -21,10 +21,10 @@ from lakehouse.config import Settings, load_source, parse_source
 from lakehouse.config.loading import load_sources
 from lakehouse.errors import ArchiveError, ConfigError, SignalRefused
 from lakehouse.names import TableIdentity, format_table, parse_table, quote_ident, silver_name
-from lakehouse.plan.archive import archive_files
-from lakehouse.plan.archive_line import line_fault
 from lakehouse.plan.signals.conditions import Condition, Kind, Value, parse_condition
 from lakehouse.plan.submission import approval
+from lakehouse.plan.topics.archive import archive_files
+from lakehouse.plan.topics.archive_line import line_fault
 from tests.support.payloads import KINDS, PAYLOADS
 from tests.unit.test_signal_conditions import DIALECTS
 

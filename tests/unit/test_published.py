@@ -8,9 +8,9 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from lakehouse.config import parse_source
-from lakehouse.plan.handover import StagedCut, StagedTable
-from lakehouse.plan.offsets import LandedOffsets, TopicProgress
+from lakehouse.plan.cuts.handover import StagedCut, StagedTable
 from lakehouse.plan.records import CutRow, RunRow
+from lakehouse.plan.topics.offsets import LandedOffsets, TopicProgress
 from lakehouse.quality.measuring.published import (
     PublishedTables,
     published_tables,

@@ -6,7 +6,7 @@ import pytest
 
 from lakehouse.config import parse_source
 from lakehouse.names import TableIdentity
-from lakehouse.plan.renames import Rename
+from lakehouse.plan.schemas.renames import Rename
 from lakehouse.quality.schemas.column_lives import column_renames, every_table
 from lakehouse.quality.schemas.ddl import SchemaEvent, without_copies
 from lakehouse.quality.schemas.version_rows import ddl_rows

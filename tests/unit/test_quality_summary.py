@@ -14,7 +14,6 @@ from typer.testing import CliRunner, Result
 from expectations import SUITES
 from lakehouse.cli import app
 from lakehouse.cli.tables import without_password
-from lakehouse.plan.offsets import LandedOffsets, TopicProgress
 from lakehouse.plan.progress import Progress
 from lakehouse.plan.records import (
     CUTS,
@@ -27,6 +26,7 @@ from lakehouse.plan.records import (
     RunRow,
     SchemaVersionRow,
 )
+from lakehouse.plan.topics.offsets import LandedOffsets, TopicProgress
 from lakehouse.quality.judgement import Measurement, Verdict, judge
 from lakehouse.quality.measuring.results import Try, result_rows
 from lakehouse.quality.measuring.samples import FailingRow

@@ -12,10 +12,10 @@ import pytest
 from lakehouse.config import parse_source
 from lakehouse.config.sections import SchemaChangesConfig
 from lakehouse.names import TableIdentity
-from lakehouse.plan.groups import Group
+from lakehouse.plan.batches.groups import Group
 from lakehouse.plan.records import EVOLVE, HOLD, KEEP, POLICY, SchemaVersionRow
-from lakehouse.plan.row_schema import RowSchema
-from lakehouse.plan.types import Column, Kind, ValueType
+from lakehouse.plan.schemas.row_schema import RowSchema
+from lakehouse.plan.schemas.types import Column, Kind, ValueType
 from lakehouse.quality.schemas.judging import judge_versions
 from lakehouse.quality.schemas.statements import Statement, Told
 from lakehouse.quality.schemas.version_rows import LandedSchemas, data_rows

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lakehouse.plan.groups import Group, reads_behind_changes
+from lakehouse.plan.batches.groups import Group, reads_behind_changes
 from tests.support.groups import group_of
 
 PLACE = ("t", 0)

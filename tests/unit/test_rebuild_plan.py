@@ -11,17 +11,17 @@ import pytest
 from lakehouse.config import parse_source
 from lakehouse.errors import StepFailed
 from lakehouse.names import TableIdentity
-from lakehouse.plan.batch import TableRules, plan_table
-from lakehouse.plan.differences import Difference
+from lakehouse.plan.batches.batch import TableRules, plan_table
+from lakehouse.plan.batches.table_versions import TableFacts
 from lakehouse.plan.progress import Progress
-from lakehouse.plan.rebuilding import Choice, Rebuild, choose, granted, rebuild_to_undo
 from lakehouse.plan.records import CutRow, QuarantineRow, RunRow
-from lakehouse.plan.replaceable import landed_messages, refuse_gaps, refuse_meanwhile
-from lakehouse.plan.replay import put_back, taken_out
-from lakehouse.plan.row_schema import RowSchema
+from lakehouse.plan.remaking.differences import Difference
+from lakehouse.plan.remaking.rebuilding import Choice, Rebuild, choose, granted, rebuild_to_undo
+from lakehouse.plan.remaking.replaceable import landed_messages, refuse_gaps, refuse_meanwhile
+from lakehouse.plan.remaking.replay import put_back, taken_out
+from lakehouse.plan.schemas.row_schema import RowSchema
+from lakehouse.plan.schemas.types import Column, Kind, ValueType
 from lakehouse.plan.submission import Run, arguments
-from lakehouse.plan.table_versions import TableFacts
-from lakehouse.plan.types import Column, Kind, ValueType
 from tests.support.groups import group_of
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -14,9 +14,8 @@ from lakehouse.config import Settings, parse_source
 from lakehouse.connectors import CONNECTORS
 from lakehouse.errors import ConfigError
 from lakehouse.names import TableIdentity
+from lakehouse.plan.batches.losses import MASK, Loss, LossClass
 from lakehouse.plan.epochs import Top
-from lakehouse.plan.losses import MASK, Loss, LossClass
-from lakehouse.plan.offsets import LandedOffsets, TopicProgress
 from lakehouse.plan.progress import Progress
 from lakehouse.plan.reconciling.keys import Difference, Fault, StatesBuilder, candidates, judge
 from lakehouse.plan.reconciling.outcome import Outcome, TableOutcome, result_rows
@@ -34,6 +33,7 @@ from lakehouse.plan.reconciling.tables import SilverColumn, SourceTable, compare
 from lakehouse.plan.reconciling.texts import column_digest, digest
 from lakehouse.plan.reconciling.wanted import of_buckets, of_keys, shown_key
 from lakehouse.plan.records import CutRow
+from lakehouse.plan.topics.offsets import LandedOffsets, TopicProgress
 from lakehouse.quality.judgement import Verdict
 from lakehouse.quality.reports.run_report import recorded_findings
 from lakehouse.reconciling.entry import source_database

@@ -9,10 +9,10 @@ from datetime import UTC, datetime
 import pytest
 
 from lakehouse.config import parse_source
-from lakehouse.plan.cuts import Excluded
-from lakehouse.plan.foreign_keys import ForeignKey
-from lakehouse.plan.handover import StagedCut, StagedTable
+from lakehouse.plan.cuts.handover import StagedCut, StagedTable
+from lakehouse.plan.cuts.published import Excluded
 from lakehouse.plan.records import CutRow
+from lakehouse.plan.schemas.foreign_keys import ForeignKey
 from lakehouse.quality.measuring.references import standing_in, with_references
 from lakehouse.quality.measuring.staged import Reference, Target
 

@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 import pytest
 
 from lakehouse.names import TableIdentity
-from lakehouse.plan.lag import TableLag
+from lakehouse.plan.cuts.lag import TableLag
 from lakehouse.plan.records import HOLD, SchemaVersionRow
-from lakehouse.plan.rekeying import Drained, KeyedTable, new_key, not_drained
+from lakehouse.plan.remaking.rekeying import Drained, KeyedTable, new_key, not_drained
 from lakehouse.quality.schemas.rekeyed import followed_version, has_key, rekeyed
 
 QUIET = KeyedTable(("id",), writes=7, writers=0, unread=0)

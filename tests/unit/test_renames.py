@@ -8,10 +8,10 @@ import pytest
 
 from lakehouse.config import parse_source
 from lakehouse.connectors import CONNECTORS
-from lakehouse.plan.following import follow_renames
-from lakehouse.plan.incarnations import End, Incarnations
-from lakehouse.plan.renames import Rename, Renames, in_time, in_turn
-from lakehouse.plan.statements import renamed_columns, renamed_tables, replaced_columns
+from lakehouse.plan.schemas.following import follow_renames
+from lakehouse.plan.schemas.incarnations import End, Incarnations
+from lakehouse.plan.schemas.renames import Rename, Renames, in_time, in_turn
+from lakehouse.plan.schemas.statements import renamed_columns, renamed_tables, replaced_columns
 
 STATEMENTS = [
     ("oracle", 'ALTER TABLE "INV"."ACCT" RENAME COLUMN "V" TO "LABEL";', [("V", "LABEL")]),

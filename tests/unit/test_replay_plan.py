@@ -7,10 +7,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from lakehouse.names import TableIdentity
-from lakehouse.plan.conservation import Law, laws_of, to_json_counts
-from lakehouse.plan.offsets import LandedOffsets, TopicProgress
+from lakehouse.plan.batches.conservation import Law, laws_of, to_json_counts
 from lakehouse.plan.records import QuarantineRow
-from lakehouse.plan.replay import (
+from lakehouse.plan.remaking.replay import (
     Fate,
     Judgement,
     Message,
@@ -20,6 +19,7 @@ from lakehouse.plan.replay import (
     replayed_rows,
     sentence,
 )
+from lakehouse.plan.topics.offsets import LandedOffsets, TopicProgress
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 ORDERS = TableIdentity(None, "public", "orders")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from lakehouse.config.table_sections import ColumnConfig, TableConfig
-from lakehouse.plan.batch import TableRules
-from lakehouse.plan.groups import Group
-from lakehouse.plan.options import OptionFacts, with_options
-from lakehouse.plan.row_schema import RowSchema
-from lakehouse.plan.tables import TablePlan
+from lakehouse.plan.batches.batch import TableRules
+from lakehouse.plan.batches.groups import Group
+from lakehouse.plan.batches.options import OptionFacts, with_options
+from lakehouse.plan.batches.tables import TablePlan
+from lakehouse.plan.schemas.row_schema import RowSchema
 from tests.unit.test_table_key import group, plan
 
 PLACE = ("s.public.orders", 0)

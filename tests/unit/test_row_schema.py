@@ -6,8 +6,8 @@ import pytest
 
 from lakehouse.config.source_types import TYPES_OF, Family, parse_source_type
 from lakehouse.connectors import CONNECTORS, POSTGRESQL
-from lakehouse.plan.row_schema import RowSchema, proven_schema, read_schema
-from lakehouse.plan.schema import diff_columns
+from lakehouse.plan.schemas.row_schema import RowSchema, proven_schema, read_schema
+from lakehouse.plan.schemas.schema import diff_columns
 
 ZONED = {"type": "string", "name": "io.debezium.time.ZonedTimestamp"}
 

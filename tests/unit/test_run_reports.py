@@ -13,8 +13,8 @@ from typing import Any, Never
 import pytest
 
 from lakehouse.config import Settings, parse_source
-from lakehouse.plan.cuts import Excluded
-from lakehouse.plan.handover import StagedCut
+from lakehouse.plan.cuts.handover import StagedCut
+from lakehouse.plan.cuts.published import Excluded
 from lakehouse.plan.records import CUTS, RUNS, STEPS, CutRow, RunRow, Step
 from lakehouse.quality.engine import preload
 from lakehouse.quality.reports.report_files import write_report

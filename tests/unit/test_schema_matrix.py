@@ -18,7 +18,7 @@ from lakehouse.config.fields import ChangeKind
 from lakehouse.connectors import CONNECTORS
 from lakehouse.names import TableIdentity
 from lakehouse.plan.records import HOLD, SchemaVersionRow
-from lakehouse.plan.row_schema import read_schema
+from lakehouse.plan.schemas.row_schema import read_schema
 from lakehouse.quality.schemas.ddl import SchemaEvent, SchemaMessage, parse_event
 from lakehouse.quality.schemas.judging import judge_versions
 from lakehouse.quality.schemas.statements import incarnations, told

@@ -10,7 +10,7 @@ import pytest
 from expectations import SUITES
 from lakehouse.config import parse_source
 from lakehouse.names import TableIdentity
-from lakehouse.plan.groups import Group
+from lakehouse.plan.batches.groups import Group
 from lakehouse.plan.records import SchemaVersionRow
 from lakehouse.quality.judgement import Measurement, judge
 from lakehouse.quality.schemas.ddl import SchemaEvent

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from lakehouse.plan.types import Column, Kind, ValueType
+from lakehouse.plan.schemas.types import Column, Kind, ValueType
 from lakehouse.spark.decoding.shapes import fits
 
 STRING, NUMBER = ValueType(Kind.CAST, "string"), ValueType(Kind.CAST, "bigint")

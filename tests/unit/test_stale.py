@@ -9,14 +9,14 @@ from datetime import UTC, datetime
 import pytest
 
 from lakehouse.names import TableIdentity
-from lakehouse.plan.offsets import LandedOffsets, TopicProgress
+from lakehouse.plan.batches.tables import Rewritten, TablePlan, Version
+from lakehouse.plan.cuts.stale import Stale, followed, new_marks, parsed, stale_after
 from lakehouse.plan.progress import Progress
 from lakehouse.plan.records import CutRow
-from lakehouse.plan.renames import Rename
-from lakehouse.plan.schema import SchemaPlan
-from lakehouse.plan.stale import Stale, followed, new_marks, parsed, stale_after
-from lakehouse.plan.tables import Rewritten, TablePlan, Version
-from lakehouse.plan.types import Column, Kind, ValueType
+from lakehouse.plan.schemas.renames import Rename
+from lakehouse.plan.schemas.schema import SchemaPlan
+from lakehouse.plan.schemas.types import Column, Kind, ValueType
+from lakehouse.plan.topics.offsets import LandedOffsets, TopicProgress
 from lakehouse.signalling.resnapshot import signal_id
 
 TOPIC, SILVER = "shop.orders", "silver_shop.shop__orders"

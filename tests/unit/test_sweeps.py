@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from lakehouse.config import SnapshotConfig
-from lakehouse.plan.offsets import LandedOffsets, TopicProgress
-from lakehouse.plan.sweeps import Marker, newest_generation, sweep_rule
+from lakehouse.plan.batches.sweeps import Marker, newest_generation, sweep_rule
+from lakehouse.plan.topics.offsets import LandedOffsets, TopicProgress
 
 COMPLETE = SnapshotConfig(complete=True)
 LANDED = LandedOffsets(

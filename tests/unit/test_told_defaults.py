@@ -10,14 +10,14 @@ import pytest
 
 from lakehouse.connectors.mysql import MYSQL
 from lakehouse.names import TableIdentity
-from lakehouse.plan.added_columns import AddedColumn, added_columns
-from lakehouse.plan.connect_schema import parse_column
+from lakehouse.plan.batches.tables import TablePlan, Version
+from lakehouse.plan.batches.told_defaults import as_sent, with_told_defaults
 from lakehouse.plan.progress import Progress
 from lakehouse.plan.records import WITHHELD
-from lakehouse.plan.renames import Rename
-from lakehouse.plan.schema import SchemaPlan, older_defaults
-from lakehouse.plan.tables import TablePlan, Version
-from lakehouse.plan.told_defaults import as_sent, with_told_defaults
+from lakehouse.plan.schemas.added_columns import AddedColumn, added_columns
+from lakehouse.plan.schemas.connect_schema import parse_column
+from lakehouse.plan.schemas.renames import Rename
+from lakehouse.plan.schemas.schema import SchemaPlan, older_defaults
 
 
 def alter(clauses: str) -> str:

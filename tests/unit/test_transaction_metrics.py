@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from lakehouse.plan.groups import Group, topic_metrics, transaction_metrics
-from lakehouse.plan.offsets import LandedOffsets, TopicProgress
+from lakehouse.plan.batches.groups import Group, topic_metrics, transaction_metrics
+from lakehouse.plan.topics.offsets import LandedOffsets, TopicProgress
 from tests.support.groups import group_of
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from lakehouse.plan.tables import Version
-from lakehouse.plan.types import Column, Kind, ValueType
+from lakehouse.plan.batches.tables import Version
+from lakehouse.plan.schemas.types import Column, Kind, ValueType
 from lakehouse.spark.decoding.versions import by_version, token_fields
 
 

@@ -13,7 +13,7 @@ from lakehouse.cli import app
 from lakehouse.config import Settings, load_source
 from lakehouse.config.home import make_private
 from lakehouse.errors import ConfigError, LakehouseError, StepFailed
-from lakehouse.plan.erasing import key_values
+from lakehouse.plan.remaking.erasing import key_values
 from lakehouse.spark.landing.kafka_admin import Admin
 from lakehouse.spark.opening import open_catalog
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from lakehouse.config import Settings, SourceConfig
 from lakehouse.errors import StepFailed
-from lakehouse.plan.rebuilding import candidates
+from lakehouse.plan.remaking.rebuilding import candidates
 from lakehouse.spark.control.ledger import Ledger
 
 

@@ -13,7 +13,7 @@ from lakehouse.config import Settings, SourceConfig, load_source
 from lakehouse.inspection.examine import Examination, examine
 from lakehouse.inspection.repairing import repair
 from lakehouse.plan.doctor.findings import Level, exit_code, sentence
-from lakehouse.plan.rebuilding import Rebuild
+from lakehouse.plan.remaking.rebuilding import Rebuild
 from lakehouse.plan.submission import MAINTENANCE_RUN, REBUILD_RUN, Run
 from lakehouse.spark.control.ledger import Ledger
 

@@ -12,8 +12,8 @@ from lakehouse.cli._submitting import in_foreground
 from lakehouse.cli.steps import Source, new_run_id
 from lakehouse.config import Settings, SourceConfig, load_source
 from lakehouse.errors import ConfigError
-from lakehouse.plan.erasing import ERASURE, ERASURE_RUN, MAX_KEYS, Erasure, key_values
-from lakehouse.plan.rebuilding import Rebuild, choose
+from lakehouse.plan.remaking.erasing import ERASURE, ERASURE_RUN, MAX_KEYS, Erasure, key_values
+from lakehouse.plan.remaking.rebuilding import Rebuild, choose
 from lakehouse.plan.submission import erasure_application
 from lakehouse.spark.staging.properties import properties_of
 

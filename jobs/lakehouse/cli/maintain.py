@@ -11,9 +11,9 @@ import typer
 from lakehouse.cli.report import print_columns
 from lakehouse.cli.steps import new_run_id, submit
 from lakehouse.config import Settings, SourceConfig, load_source, load_sources
-from lakehouse.plan.compacting import Maintained
 from lakehouse.plan.records import MAINTAIN
 from lakehouse.plan.submission import MAINTENANCE_RUN, Run
+from lakehouse.plan.upkeep.compacting import Maintained
 from lakehouse.quality.reports.text import shown
 from lakehouse.spark.control.ledger import Ledger
 

@@ -9,7 +9,7 @@ import typer
 from lakehouse.cli._recorded import refuse_unknown
 from lakehouse.cli.steps import RunId, Source, new_run_id, submit
 from lakehouse.config import Settings, load_source
-from lakehouse.plan.rebuilding import Rebuild
+from lakehouse.plan.remaking.rebuilding import Rebuild
 from lakehouse.plan.submission import REBUILD_RUN, Run
 
 Tables = Annotated[

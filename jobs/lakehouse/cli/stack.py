@@ -17,9 +17,9 @@ from infra.stack import down, up
 from infra.status import StackStatus, status
 from lakehouse.cli.report import print_columns
 from lakehouse.config import Settings
+from lakehouse.plan.cuts.lag import SourceLag, TableLag, seconds_behind
+from lakehouse.plan.cuts.lag_words import duration_text, lag_sentence
 from lakehouse.plan.event_position import shown_position
-from lakehouse.plan.lag import SourceLag, TableLag, seconds_behind
-from lakehouse.plan.lag_words import duration_text, lag_sentence
 from lakehouse.quality.reports.text import shown
 
 AIRFLOW = "airflow"

@@ -13,7 +13,7 @@ from lakehouse.cli._recorded import open_ledger
 from lakehouse.cli.report import AsJson, Cut, print_columns
 from lakehouse.cli.steps import Source
 from lakehouse.config import Settings, load_source
-from lakehouse.plan.losses import Loss, LossClass
+from lakehouse.plan.batches.losses import Loss, LossClass
 from lakehouse.quality.reports.summary import TableState, list_tables
 from lakehouse.quality.reports.text import shown
 from lakehouse.quality.schemas.losses import column_losses

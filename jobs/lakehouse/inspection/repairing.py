@@ -21,8 +21,8 @@ from sqlalchemy.orm import Session
 from lakehouse.config import SourceConfig
 from lakehouse.errors import StepFailed
 from lakehouse.inspection.tables import read_control_tables, read_tables
+from lakehouse.plan.batches.tables import MAIN
 from lakehouse.plan.doctor.tables import Repair, TableFacts, repair_of
-from lakehouse.plan.tables import MAIN
 from lakehouse.spark.control.leases import Leases
 from lakehouse.spark.control.ledger import Ledger
 

@@ -22,10 +22,10 @@ from pyiceberg.table.snapshots import Snapshot, ancestors_of
 
 from lakehouse.config import SourceConfig
 from lakehouse.names import TableIdentity, bronze_table, format_table, silver_namespace
-from lakehouse.plan.cuts import identities_of
+from lakehouse.plan.batches.tables import ENDINGS, MAIN
+from lakehouse.plan.cuts.published import identities_of
 from lakehouse.plan.doctor.tables import Role, TableFacts
 from lakehouse.plan.records import CONTROL_TABLES, CutRow
-from lakehouse.plan.tables import ENDINGS, MAIN
 from lakehouse.spark.control.lease_table import LEASES
 from lakehouse.spark.control.ledger import Ledger
 from lakehouse.spark.metadata import (

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from lakehouse.config import SourceConfig, topic_role
 from lakehouse.plan.doctor.topics import TopicFacts
-from lakehouse.plan.offsets import LandedOffsets, TopicBounds
+from lakehouse.plan.topics.offsets import LandedOffsets, TopicBounds
 from lakehouse.spark.bronze.table import Bronze
 from lakehouse.spark.control.ledger import Ledger
 from lakehouse.spark.landing.kafka import read_topic_configs, read_topics

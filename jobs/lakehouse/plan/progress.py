@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from lakehouse.plan.epochs import High, Top
-from lakehouse.plan.offsets import LandedOffsets, TopicProgress
+from lakehouse.plan.topics.offsets import LandedOffsets, TopicProgress
 
 _Place = tuple[str, int]
 _V = TypeVar("_V")

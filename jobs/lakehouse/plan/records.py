@@ -82,7 +82,7 @@ class CutRow:
         replaced: JSON: Iceberg table → the snapshot of its `main` whose place its snapshot in the
             cut takes, whatever their histories; of rebuilt tables alone.
         stale: JSON: silver table → column → {"why", "since"}: older rows may differ in it from
-            the source, which sent no event of them; see `lakehouse.plan.stale`.
+            the source, which sent no event of them; see `lakehouse.plan.cuts.stale`.
     """
 
     source: str

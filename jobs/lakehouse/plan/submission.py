@@ -13,8 +13,8 @@ from datetime import datetime
 from pathlib import Path
 
 from lakehouse.config import SourceConfig
-from lakehouse.plan.rebuilding import Rebuild
 from lakehouse.plan.records import Step
+from lakehouse.plan.remaking.rebuilding import Rebuild
 
 # A run that judges what another one published; it has no other step.
 FULL_RUN = "full__"

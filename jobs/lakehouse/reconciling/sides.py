@@ -13,7 +13,7 @@ from lakehouse.config import SourceConfig
 from lakehouse.connectors import CONNECTORS
 from lakehouse.errors import StepFailed
 from lakehouse.names import RETIRED, TableIdentity, format_table
-from lakehouse.plan.cuts import excluded_of, identities_of
+from lakehouse.plan.cuts.published import excluded_of, identities_of
 from lakehouse.plan.reconciling.keys import KeyState, StatesBuilder
 from lakehouse.plan.reconciling.sums import Sums, bucket_of
 from lakehouse.plan.reconciling.tables import ComparedTable, SourceTable, compared_table

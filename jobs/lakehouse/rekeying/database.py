@@ -6,7 +6,7 @@ from infra.clients import query
 from infra.sources import Database
 from lakehouse.errors import KeyChangeRefused
 from lakehouse.names import TableIdentity
-from lakehouse.plan.rekeying import KeyedTable
+from lakehouse.plan.remaking.rekeying import KeyedTable
 
 _END = "SELECT pg_current_wal_lsn()::text"
 _TABLE = """

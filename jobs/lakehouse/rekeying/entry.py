@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from infra.errors import NotReady
 from lakehouse.config import Settings, SourceConfig
 from lakehouse.errors import LakehouseError
-from lakehouse.plan.rekeying import Drained
+from lakehouse.plan.remaking.rekeying import Drained
 from lakehouse.reconciling.entry import source_database
 from lakehouse.rekeying.connector import source_connector
 from lakehouse.rekeying.table import open_rekeying

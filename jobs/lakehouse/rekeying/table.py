@@ -18,10 +18,10 @@ from lakehouse.config import Settings, SourceConfig
 from lakehouse.errors import KeyChangeRefused, NotYet
 from lakehouse.inspection.addresses import signals_of
 from lakehouse.names import TableIdentity, format_table, parse_table
-from lakehouse.plan.cuts import excluded_of, held_of, identities_of
+from lakehouse.plan.batches.tables import HISTORY_ENDING
+from lakehouse.plan.cuts.published import excluded_of, held_of, identities_of
 from lakehouse.plan.records import SCHEMA_VERSIONS, CutRow
-from lakehouse.plan.rekeying import Drained, lag_of, new_key, not_drained
-from lakehouse.plan.tables import HISTORY_ENDING
+from lakehouse.plan.remaking.rekeying import Drained, lag_of, new_key, not_drained
 from lakehouse.quality.schemas.rekeyed import followed_version, has_key, rekeyed
 from lakehouse.reconciling.marker import write_marker
 from lakehouse.rekeying.connector import SourceConnector

@@ -13,10 +13,10 @@ from confluent_kafka import KafkaException
 from lakehouse.config import Settings, SourceConfig
 from lakehouse.errors import LakehouseError
 from lakehouse.names import TableIdentity, format_table
-from lakehouse.plan.cuts import identities_of
+from lakehouse.plan.cuts.published import identities_of
+from lakehouse.plan.cuts.stale import StaleColumns, stale_of
 from lakehouse.plan.records import CutRow
 from lakehouse.plan.signals.request import Action, Request
-from lakehouse.plan.stale import StaleColumns, stale_of
 from lakehouse.signalling.requests import send
 from lakehouse.steps.context import StepContext
 

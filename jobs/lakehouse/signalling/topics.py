@@ -9,7 +9,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 
 from lakehouse.config import client_properties
 from lakehouse.errors import KafkaUnreachable
-from lakehouse.plan.kafka_faults import kafka_fault
+from lakehouse.plan.topics.kafka_faults import kafka_fault
 
 _TIMEOUT_S = 15.0
 _POLL_S = 0.5

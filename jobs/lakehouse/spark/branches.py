@@ -14,8 +14,8 @@ from pyspark.sql import SparkSession
 
 from lakehouse.errors import MainMoved
 from lakehouse.names import quote_ident
+from lakehouse.plan.batches.tables import MAIN
 from lakehouse.plan.catalog import CATALOG
-from lakehouse.plan.tables import MAIN
 from lakehouse.spark.commits import FAILURES, change, load, make, ref_of
 from lakehouse.spark.sql import literal
 from lakehouse.spark.tables import full_name

@@ -12,7 +12,7 @@ from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Snapshot, ancestors_of
 from sqlalchemy.exc import IntegrityError
 
-from lakehouse.plan.tables import MAIN
+from lakehouse.plan.batches.tables import MAIN
 from lakehouse.spark.opening import load_table
 
 # In the summary of every snapshot that apply stages.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from lakehouse.names import quote_ident
-from lakehouse.plan.tables import TablePlan
+from lakehouse.plan.batches.tables import TablePlan
 
 
 def key_text(plan: TablePlan, struct: str = "") -> str:

@@ -14,8 +14,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
 from lakehouse.names import quote_ident, quote_table
+from lakehouse.plan.batches.tables import MAIN
 from lakehouse.plan.catalog import CATALOG
-from lakehouse.plan.tables import MAIN
 from lakehouse.spark.commits import FAILURES, change, write_rows
 from lakehouse.spark.sql import literal
 

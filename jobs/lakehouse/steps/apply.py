@@ -13,9 +13,9 @@ from dataclasses import replace
 from typing import cast
 
 from lakehouse.connectors import CONNECTORS
-from lakehouse.plan.conservation import Law, balance, pending_of, to_json_counts
-from lakehouse.plan.table_names import TableNames
-from lakehouse.plan.tables import TablePlan
+from lakehouse.plan.batches.conservation import Law, balance, pending_of, to_json_counts
+from lakehouse.plan.batches.tables import TablePlan
+from lakehouse.plan.schemas.table_names import TableNames
 from lakehouse.quality.schemas.statements import as_renamed, incarnations
 from lakehouse.spark.batches.batch import open_batch
 from lakehouse.spark.bronze.lost_offsets import lost_topics

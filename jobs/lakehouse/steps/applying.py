@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from lakehouse.connectors import Connector
-from lakehouse.plan.rebuilding import Ground
 from lakehouse.plan.records import CutRow
+from lakehouse.plan.remaking.rebuilding import Ground
 from lakehouse.spark.batches.batch import Batch
 from lakehouse.spark.bronze.table import OFFSETS_PROPERTY, RUN_ID_PROPERTY
 from lakehouse.spark.metadata import CUT_PROPERTY

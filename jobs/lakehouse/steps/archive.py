@@ -12,8 +12,8 @@ from pyspark.sql import functions as F
 
 from lakehouse.config import Settings, SourceConfig, kafka_properties, select_topics
 from lakehouse.errors import ArchiveError, LakehouseError
-from lakehouse.plan.landing import plan_landing
-from lakehouse.plan.offsets import LandedOffsets, OffsetRange
+from lakehouse.plan.topics.landing import plan_landing
+from lakehouse.plan.topics.offsets import LandedOffsets, OffsetRange
 from lakehouse.spark.bronze.ranges import within
 from lakehouse.spark.bronze.table import Bronze
 from lakehouse.spark.control.ledger import Ledger

@@ -14,7 +14,8 @@ from typing import cast
 
 from lakehouse.config import SourceConfig, TopicRole, topic_role
 from lakehouse.names import parse_table, topic_of
-from lakehouse.plan.backfilling import (
+from lakehouse.plan.batches.conservation import to_json_counts
+from lakehouse.plan.remaking.backfilling import (
     Backfill,
     Contents,
     derived_again,
@@ -22,8 +23,7 @@ from lakehouse.plan.backfilling import (
     nothing_there,
     refuse_lost,
 )
-from lakehouse.plan.conservation import to_json_counts
-from lakehouse.plan.replay import replay_laws
+from lakehouse.plan.remaking.replay import replay_laws
 from lakehouse.spark.bronze.table import Bronze
 from lakehouse.spark.staging.interval import contents
 from lakehouse.steps.context import Json, StepContext, StepOutcome

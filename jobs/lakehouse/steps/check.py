@@ -11,11 +11,11 @@ from collections.abc import Iterable, Sequence
 
 from lakehouse.connectors import CONNECTORS
 from lakehouse.names import TableIdentity
-from lakehouse.plan.batch import table_groups
-from lakehouse.plan.cuts import published_names
-from lakehouse.plan.incarnations import Incarnations
+from lakehouse.plan.batches.batch import table_groups
+from lakehouse.plan.cuts.published import published_names
 from lakehouse.plan.records import HOLD, RESULTS, SCHEMA_VERSIONS, SchemaVersionRow
-from lakehouse.plan.table_names import table_names
+from lakehouse.plan.schemas.incarnations import Incarnations
+from lakehouse.plan.schemas.table_names import table_names
 from lakehouse.quality.engine import preload
 from lakehouse.quality.judgement import Finding, Verdict, verdict_of
 from lakehouse.quality.measuring.results import Try, alarms, result_rows

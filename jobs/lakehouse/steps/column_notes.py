@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lakehouse.plan.rebuilding import Ground
-from lakehouse.plan.renames import Rename, Renames
+from lakehouse.plan.remaking.rebuilding import Ground
+from lakehouse.plan.schemas.renames import Rename, Renames
 from lakehouse.quality.schemas.dropped_columns import Dropped
 
 

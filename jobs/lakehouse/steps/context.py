@@ -10,11 +10,11 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from lakehouse.config import Settings, SourceConfig
-from lakehouse.plan.backfilling import Backfill
-from lakehouse.plan.erasing import Erasure
-from lakehouse.plan.rebuilding import Rebuild
 from lakehouse.plan.reconciling.repair import Removal
 from lakehouse.plan.records import Status
+from lakehouse.plan.remaking.backfilling import Backfill
+from lakehouse.plan.remaking.erasing import Erasure
+from lakehouse.plan.remaking.rebuilding import Rebuild
 from lakehouse.spark.batches.parsed import LastParsed
 from lakehouse.spark.control.ledger import Ledger
 

@@ -13,9 +13,9 @@ from typing import TypeAlias
 
 from lakehouse.config import Settings, SourceConfig, mask_secret
 from lakehouse.errors import LakehouseError
-from lakehouse.plan.backfilling import Backfill, Interval
-from lakehouse.plan.rebuilding import Rebuild
 from lakehouse.plan.records import Step
+from lakehouse.plan.remaking.backfilling import Backfill, Interval
+from lakehouse.plan.remaking.rebuilding import Rebuild
 from lakehouse.spark.control.ledger import Ledger
 from lakehouse.spark.session import spark_session
 from lakehouse.steps.context import StepContext, StepOutcome

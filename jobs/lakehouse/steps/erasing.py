@@ -15,15 +15,15 @@ from typing import cast
 from lakehouse.config import mask_secret
 from lakehouse.errors import MainMoved, StepFailed
 from lakehouse.names import quote_ident
-from lakehouse.plan.conservation import to_json_counts
-from lakehouse.plan.cuts import held_of, identities_of
-from lakehouse.plan.erasing import Erasure, key_values, refuse
-from lakehouse.plan.handover import StagedCut, StagedTable
-from lakehouse.plan.rebuilding import Rebuild, choose
+from lakehouse.plan.batches.conservation import to_json_counts
+from lakehouse.plan.batches.tables import HISTORY_ENDING, STATE_ENDING, TablePlan
+from lakehouse.plan.cuts.handover import StagedCut, StagedTable
+from lakehouse.plan.cuts.published import held_of, identities_of
+from lakehouse.plan.cuts.same_offsets import cut_upon
 from lakehouse.plan.records import MAINTAIN, CutRow
-from lakehouse.plan.replay import replay_laws
-from lakehouse.plan.same_offsets import cut_upon
-from lakehouse.plan.tables import HISTORY_ENDING, STATE_ENDING, TablePlan
+from lakehouse.plan.remaking.erasing import Erasure, key_values, refuse
+from lakehouse.plan.remaking.rebuilding import Rebuild, choose
+from lakehouse.plan.remaking.replay import replay_laws
 from lakehouse.spark.bronze.table import Bronze
 from lakehouse.spark.once import once
 from lakehouse.spark.rewriting.erased_messages import (

@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 
 from lakehouse.config import Settings, SourceConfig, mask_secret
 from lakehouse.errors import LakehouseError
-from lakehouse.plan.erasing import ERASURE, Erasure
 from lakehouse.plan.records import MAINTAIN, Step
+from lakehouse.plan.remaking.erasing import ERASURE, Erasure
 from lakehouse.spark.control.ledger import Ledger
 from lakehouse.spark.session import spark_session
 from lakehouse.steps.context import StepContext, StepOutcome

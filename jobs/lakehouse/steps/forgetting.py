@@ -10,10 +10,10 @@ import time
 
 from lakehouse.errors import StepFailed
 from lakehouse.names import bronze_table
-from lakehouse.plan.erasing import key_values, names_of
-from lakehouse.plan.rebuilding import Rebuild, choose
+from lakehouse.plan.batches.tables import ENDINGS
 from lakehouse.plan.records import CutRow
-from lakehouse.plan.tables import ENDINGS
+from lakehouse.plan.remaking.erasing import key_values, names_of
+from lakehouse.plan.remaking.rebuilding import Rebuild, choose
 from lakehouse.quality.reports.erased_reports import erase_in_reports
 from lakehouse.spark import metadata
 from lakehouse.spark.control.leases import Leases

@@ -12,10 +12,10 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from lakehouse.errors import MainMoved
-from lakehouse.plan.cuts import renames_of, replaced_of
-from lakehouse.plan.rebuilding import REBUILDING, UNDO
+from lakehouse.plan.batches.tables import ENDINGS, HISTORY_ENDING, STATE_ENDING
+from lakehouse.plan.cuts.published import renames_of, replaced_of
 from lakehouse.plan.records import CUTS, CutRow
-from lakehouse.plan.tables import ENDINGS, HISTORY_ENDING, STATE_ENDING
+from lakehouse.plan.remaking.rebuilding import REBUILDING, UNDO
 from lakehouse.spark import altering, branches, metadata, tables
 from lakehouse.spark.rewriting.renamed import under_new_names
 from lakehouse.spark.rewriting.replacing import replace_main

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lakehouse.plan.cuts import excluded_of, held_of, own_cut
+from lakehouse.plan.batches.tables import STATE_ENDING
+from lakehouse.plan.cuts.published import excluded_of, held_of, own_cut
 from lakehouse.plan.progress import Progress
-from lakehouse.plan.rebuilding import Ground
-from lakehouse.plan.tables import STATE_ENDING
+from lakehouse.plan.remaking.rebuilding import Ground
 from lakehouse.spark.metadata import head
 from lakehouse.spark.staging import silver
 from lakehouse.spark.staging.properties import Properties

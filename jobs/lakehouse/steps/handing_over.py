@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from lakehouse.plan.batch import silver_identifier
-from lakehouse.plan.cuts import Excluded, Renaming, excluded_of, held_of, own_cut, published_names
+from lakehouse.plan.batches.batch import silver_identifier
+from lakehouse.plan.batches.groups import topic_metrics, transaction_metrics
+from lakehouse.plan.batches.tables import TablePlan
+from lakehouse.plan.cuts.handover import StagedCut, StagedTable
+from lakehouse.plan.cuts.published import (
+    Excluded,
+    Renaming,
+    excluded_of,
+    held_of,
+    own_cut,
+    published_names,
+)
+from lakehouse.plan.cuts.stale import StaleColumns, stale_of, told
 from lakehouse.plan.epochs import epochs_to_json
-from lakehouse.plan.groups import topic_metrics, transaction_metrics
-from lakehouse.plan.handover import StagedCut, StagedTable
 from lakehouse.plan.progress import Progress
-from lakehouse.plan.stale import StaleColumns, stale_of, told
-from lakehouse.plan.table_names import TableNames
-from lakehouse.plan.tables import TablePlan
+from lakehouse.plan.schemas.table_names import TableNames
 from lakehouse.spark.batches.reached import reached_below
 from lakehouse.spark.metadata import is_only_rewritten
 from lakehouse.spark.staging import silver

@@ -11,11 +11,11 @@ from pyspark.sql import DataFrame
 
 from lakehouse.config import kafka_properties, select_topics
 from lakehouse.errors import ArchiveError, KafkaUnreachable
-from lakehouse.plan.archive import ArchiveFile, archive_files, plan_archive
-from lakehouse.plan.kafka_faults import kafka_exceptions, kafka_fault
-from lakehouse.plan.landing import LandingPlan, gone_topics, landing_topics, plan_landing
-from lakehouse.plan.lost_ranges import refuse_lost, refuse_other_topics
-from lakehouse.plan.offsets import LandedOffsets, landing_tasks
+from lakehouse.plan.topics.archive import ArchiveFile, archive_files, plan_archive
+from lakehouse.plan.topics.kafka_faults import kafka_exceptions, kafka_fault
+from lakehouse.plan.topics.landing import LandingPlan, gone_topics, landing_topics, plan_landing
+from lakehouse.plan.topics.lost_ranges import refuse_lost, refuse_other_topics
+from lakehouse.plan.topics.offsets import LandedOffsets, landing_tasks
 from lakehouse.spark.bronze.landed_counts import PartitionCount
 from lakehouse.spark.bronze.ranges import within
 from lakehouse.spark.bronze.table import Bronze

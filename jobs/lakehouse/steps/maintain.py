@@ -19,12 +19,12 @@ import structlog
 from lakehouse.errors import first_line
 from lakehouse.failpoints import reach
 from lakehouse.names import bronze_table, silver_namespace
-from lakehouse.plan import compacting
-from lakehouse.plan.compacting import Figures, Maintained
-from lakehouse.plan.keeping import Cuts, cuts_of
+from lakehouse.plan.batches.tables import MAIN
 from lakehouse.plan.records import CONTROL_TABLES, ControlTable
 from lakehouse.plan.store_faults import store_fault
-from lakehouse.plan.tables import MAIN
+from lakehouse.plan.upkeep import compacting
+from lakehouse.plan.upkeep.compacting import Figures, Maintained
+from lakehouse.plan.upkeep.keeping import Cuts, cuts_of
 from lakehouse.spark import altering
 from lakehouse.spark.bronze.table import Bronze
 from lakehouse.spark.control.lease_table import LEASES

@@ -17,15 +17,15 @@ from pyspark.sql import DataFrame
 
 from lakehouse.config import mask_secret
 from lakehouse.names import TableIdentity, quote_ident
-from lakehouse.plan.backfilling import Backfill
-from lakehouse.plan.batch import table_groups
-from lakehouse.plan.cuts import held_of, identities_of
-from lakehouse.plan.differences import Difference
-from lakehouse.plan.groups import Group
-from lakehouse.plan.handover import StagedTable
-from lakehouse.plan.rebuilding import Choice, Rebuild, candidates, granted
+from lakehouse.plan.batches.batch import table_groups
+from lakehouse.plan.batches.groups import Group
+from lakehouse.plan.batches.tables import MAIN, TablePlan
+from lakehouse.plan.cuts.handover import StagedTable
+from lakehouse.plan.cuts.published import held_of, identities_of
 from lakehouse.plan.records import CutRow
-from lakehouse.plan.tables import MAIN, TablePlan
+from lakehouse.plan.remaking.backfilling import Backfill
+from lakehouse.plan.remaking.differences import Difference
+from lakehouse.plan.remaking.rebuilding import Choice, Rebuild, candidates, granted
 from lakehouse.spark import metadata, tables
 from lakehouse.spark.batches.profile import profile
 from lakehouse.spark.once import once

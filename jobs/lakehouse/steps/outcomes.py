@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from lakehouse.config import SourceConfig
-from lakehouse.plan.batch import is_foreign_topic
-from lakehouse.plan.conservation import Outcomes, summed
-from lakehouse.plan.groups import Group
-from lakehouse.plan.tables import TablePlan, TopicPartition
+from lakehouse.plan.batches.batch import is_foreign_topic
+from lakehouse.plan.batches.conservation import Outcomes, summed
+from lakehouse.plan.batches.groups import Group
+from lakehouse.plan.batches.tables import TablePlan, TopicPartition
 from lakehouse.spark.batches.batch import Batch
 from lakehouse.spark.staging.stage import Staged
 

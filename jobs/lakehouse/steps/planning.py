@@ -13,23 +13,23 @@ from lakehouse.config import SourceConfig, mask_secret
 from lakehouse.config.table_sections import TableSchemaChangesConfig
 from lakehouse.connectors import Connector
 from lakehouse.names import TableIdentity, parse_table
-from lakehouse.plan.batch import TableRules, plan_table, silver_identifier, table_groups
-from lakehouse.plan.cuts import published_names
-from lakehouse.plan.doubted_defaults import with_doubted_defaults
-from lakehouse.plan.groups import Group
-from lakehouse.plan.incarnations import Incarnations, Parts
-from lakehouse.plan.masks import key_fingerprint
-from lakehouse.plan.options import OptionFacts, with_options
+from lakehouse.plan.batches.batch import TableRules, plan_table, silver_identifier, table_groups
+from lakehouse.plan.batches.doubted_defaults import with_doubted_defaults
+from lakehouse.plan.batches.groups import Group
+from lakehouse.plan.batches.masks import key_fingerprint
+from lakehouse.plan.batches.options import OptionFacts, with_options
+from lakehouse.plan.batches.sweeps import sweep_rule
+from lakehouse.plan.batches.table_versions import TableFacts
+from lakehouse.plan.batches.tables import Rewritten, SweepRule, TablePlan
+from lakehouse.plan.batches.told_defaults import columns_since, with_told_defaults
+from lakehouse.plan.cuts.published import published_names
 from lakehouse.plan.progress import Progress
 from lakehouse.plan.records import SchemaVersionRow
-from lakehouse.plan.renames import Rename, Renames, in_time
-from lakehouse.plan.replay import open_rows
-from lakehouse.plan.schema import RENAMING, TOLERANT
-from lakehouse.plan.sweeps import sweep_rule
-from lakehouse.plan.table_names import TableNames, table_names
-from lakehouse.plan.table_versions import TableFacts
-from lakehouse.plan.tables import Rewritten, SweepRule, TablePlan
-from lakehouse.plan.told_defaults import columns_since, with_told_defaults
+from lakehouse.plan.remaking.replay import open_rows
+from lakehouse.plan.schemas.incarnations import Incarnations, Parts
+from lakehouse.plan.schemas.renames import Rename, Renames, in_time
+from lakehouse.plan.schemas.schema import RENAMING, TOLERANT
+from lakehouse.plan.schemas.table_names import TableNames, table_names
 from lakehouse.quality.schemas.column_lives import Follows
 from lakehouse.quality.schemas.dropped_columns import NOTHING, Dropped, dropped_columns
 from lakehouse.quality.schemas.held import approve_command

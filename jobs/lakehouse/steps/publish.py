@@ -13,9 +13,9 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 
 from lakehouse.errors import MainMoved, StepFailed, Superseded
-from lakehouse.plan.cuts import Excluded
-from lakehouse.plan.handover import StagedCut, StagedTable
-from lakehouse.plan.publishing import pending_cut, published_snapshots, refusal
+from lakehouse.plan.cuts.handover import StagedCut, StagedTable
+from lakehouse.plan.cuts.published import Excluded
+from lakehouse.plan.cuts.publishing import pending_cut, published_snapshots, refusal
 from lakehouse.plan.records import CUTS, CutRow
 from lakehouse.spark import metadata
 from lakehouse.spark.control.leases import Leases

@@ -15,10 +15,10 @@ from pyspark.sql import Row
 
 from lakehouse.errors import StepFailed
 from lakehouse.names import TableIdentity, format_table
-from lakehouse.plan.batch import is_foreign_topic
-from lakehouse.plan.groups import Group
+from lakehouse.plan.batches.batch import is_foreign_topic
+from lakehouse.plan.batches.groups import Group
+from lakehouse.plan.batches.tables import TablePlan, TopicPartition
 from lakehouse.plan.records import QUARANTINE, QuarantineRow
-from lakehouse.plan.tables import TablePlan, TopicPartition
 from lakehouse.spark.batches.batch import Batch
 from lakehouse.spark.decoding.events import belongs_to
 from lakehouse.spark.parsing.reasons import IDENTITY

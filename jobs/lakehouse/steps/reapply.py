@@ -17,12 +17,13 @@ from typing import cast
 from lakehouse.connectors import CONNECTORS
 from lakehouse.errors import StepFailed
 from lakehouse.names import TableIdentity
-from lakehouse.plan.batch import is_foreign_topic
-from lakehouse.plan.conservation import Law, laws_of, to_json_counts
-from lakehouse.plan.cuts import excluded_of
+from lakehouse.plan.batches.batch import is_foreign_topic
+from lakehouse.plan.batches.conservation import Law, laws_of, to_json_counts
+from lakehouse.plan.batches.tables import Place, TablePlan, TopicPartition
+from lakehouse.plan.cuts.published import excluded_of
 from lakehouse.plan.progress import Progress
 from lakehouse.plan.records import QUARANTINE, CutRow, QuarantineRow
-from lakehouse.plan.replay import (
+from lakehouse.plan.remaking.replay import (
     Fate,
     Judgement,
     fate,
@@ -31,7 +32,6 @@ from lakehouse.plan.replay import (
     replayed_rows,
     sentence,
 )
-from lakehouse.plan.tables import Place, TablePlan, TopicPartition
 from lakehouse.quality.schemas.statements import as_renamed, incarnations
 from lakehouse.spark.batches.replay import load_messages, open_replay
 from lakehouse.spark.ordering.since import since_cut

@@ -12,12 +12,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from typing import cast
 
-from lakehouse.plan.conservation import to_json_counts
-from lakehouse.plan.differences import Difference
-from lakehouse.plan.handover import StagedTable
-from lakehouse.plan.rebuilding import Rebuild, choose
-from lakehouse.plan.replay import replay_laws
-from lakehouse.plan.tables import MAIN
+from lakehouse.plan.batches.conservation import to_json_counts
+from lakehouse.plan.batches.tables import MAIN
+from lakehouse.plan.cuts.handover import StagedTable
+from lakehouse.plan.remaking.differences import Difference
+from lakehouse.plan.remaking.rebuilding import Rebuild, choose
+from lakehouse.plan.remaking.replay import replay_laws
 from lakehouse.spark import metadata, tables
 from lakehouse.spark.rewriting.comparing import compare_or_replace
 from lakehouse.spark.session import tune

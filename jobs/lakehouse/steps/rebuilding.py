@@ -11,13 +11,13 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from lakehouse.errors import StepFailed
+from lakehouse.plan.cuts.handover import StagedTable
 from lakehouse.plan.epochs import epochs_from_json
-from lakehouse.plan.handover import StagedTable
 from lakehouse.plan.progress import Progress
-from lakehouse.plan.rebuilding import Choice, Ground, Rebuild, granted
 from lakehouse.plan.records import CutRow
-from lakehouse.plan.replaceable import refuse_meanwhile
-from lakehouse.plan.replay import taken_out
+from lakehouse.plan.remaking.rebuilding import Choice, Ground, Rebuild, granted
+from lakehouse.plan.remaking.replaceable import refuse_meanwhile
+from lakehouse.plan.remaking.replay import taken_out
 from lakehouse.spark import metadata
 from lakehouse.spark.ordering.since import Since
 from lakehouse.spark.rewriting.removed import Removed, keep_out

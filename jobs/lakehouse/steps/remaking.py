@@ -14,14 +14,14 @@ import pyspark.sql.functions as F
 
 from lakehouse.connectors import CONNECTORS
 from lakehouse.errors import StepFailed
+from lakehouse.plan.batches.tables import TablePlan
+from lakehouse.plan.cuts.handover import StagedTable
 from lakehouse.plan.epochs import epochs_from_json
-from lakehouse.plan.handover import StagedTable
 from lakehouse.plan.progress import Progress
-from lakehouse.plan.rebuilding import REBUILDING, Choice, Ground
 from lakehouse.plan.records import CutRow
-from lakehouse.plan.replaceable import landed_messages, refuse_gaps
-from lakehouse.plan.table_names import TableNames
-from lakehouse.plan.tables import TablePlan
+from lakehouse.plan.remaking.rebuilding import REBUILDING, Choice, Ground
+from lakehouse.plan.remaking.replaceable import landed_messages, refuse_gaps
+from lakehouse.plan.schemas.table_names import TableNames
 from lakehouse.quality.schemas.statements import as_renamed, incarnations
 from lakehouse.spark import metadata
 from lakehouse.spark.batches.batch import open_until

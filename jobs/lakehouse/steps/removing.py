@@ -13,14 +13,14 @@ from typing import cast
 
 from lakehouse.errors import StepFailed
 from lakehouse.names import TableIdentity
-from lakehouse.plan.conservation import to_json_counts
-from lakehouse.plan.cuts import excluded_of, held_of, identities_of
-from lakehouse.plan.handover import StagedTable
+from lakehouse.plan.batches.conservation import to_json_counts
+from lakehouse.plan.batches.tables import HISTORY_ENDING, STATE_ENDING
+from lakehouse.plan.cuts.handover import StagedTable
+from lakehouse.plan.cuts.published import excluded_of, held_of, identities_of
+from lakehouse.plan.cuts.same_offsets import cut_upon
 from lakehouse.plan.reconciling.repair import Removal
 from lakehouse.plan.records import CutRow
-from lakehouse.plan.replay import replay_laws
-from lakehouse.plan.same_offsets import cut_upon
-from lakehouse.plan.tables import HISTORY_ENDING, STATE_ENDING
+from lakehouse.plan.remaking.replay import replay_laws
 from lakehouse.spark import metadata
 from lakehouse.spark.rewriting.removing import Removing, remove_rows
 from lakehouse.spark.staging.properties import properties_of, remember_soft

@@ -10,12 +10,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import cast
 
-from lakehouse.plan.differences import Difference
-from lakehouse.plan.handover import StagedCut, StagedTable
+from lakehouse.plan.batches.tables import ENDINGS, Place
+from lakehouse.plan.cuts.handover import StagedCut, StagedTable
+from lakehouse.plan.cuts.same_offsets import cut_upon
 from lakehouse.plan.records import CutRow
-from lakehouse.plan.replay import Fate, fate
-from lakehouse.plan.same_offsets import cut_upon
-from lakehouse.plan.tables import ENDINGS, Place
+from lakehouse.plan.remaking.differences import Difference
+from lakehouse.plan.remaking.replay import Fate, fate
 from lakehouse.spark import branches, metadata
 from lakehouse.spark.batches.replay import at_places, load_messages
 from lakehouse.steps.context import Json, StepContext

@@ -15,10 +15,10 @@ from pyspark.sql import Column, DataFrame
 from lakehouse.config import TopicRole
 from lakehouse.connectors import CONNECTORS, Connector
 from lakehouse.errors import StepFailed
+from lakehouse.plan.batches.groups import Group
 from lakehouse.plan.epochs import Epoch
-from lakehouse.plan.groups import Group
-from lakehouse.plan.offsets import LandedOffsets
 from lakehouse.plan.records import SchemaVersionRow
+from lakehouse.plan.topics.offsets import LandedOffsets
 from lakehouse.quality.schemas import ddl
 from lakehouse.quality.schemas.captured import captured_tables, is_new_table, of_captured
 from lakehouse.quality.schemas.history_records import History, HistoryMessage, parse_history

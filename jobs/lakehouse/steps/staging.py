@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from lakehouse.config import mask_secret
 from lakehouse.names import TableIdentity
-from lakehouse.plan.groups import Group
+from lakehouse.plan.batches.groups import Group
+from lakehouse.plan.batches.tables import TablePlan
 from lakehouse.plan.progress import Progress
-from lakehouse.plan.tables import TablePlan
 from lakehouse.spark.batches.reached import reached
 from lakehouse.spark.sessions import Sessions
 from lakehouse.spark.staging.stage import Staged, stage_table

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from lakehouse.plan.batch import table_groups
-from lakehouse.plan.cuts import identities_of
-from lakehouse.plan.stale import Stale, both, followed, lost_marks, new_marks, stale_of
-from lakehouse.plan.tables import TablePlan
+from lakehouse.plan.batches.batch import table_groups
+from lakehouse.plan.batches.tables import TablePlan
+from lakehouse.plan.cuts.published import identities_of
+from lakehouse.plan.cuts.stale import Stale, both, followed, lost_marks, new_marks, stale_of
 from lakehouse.spark.bronze.lost_offsets import lost_offsets
 from lakehouse.spark.bronze.table import Bronze
 from lakehouse.spark.rewriting.stale_rows import has_older_rows, shown_values

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from lakehouse.plan.tables import TablePlan
+from lakehouse.plan.batches.tables import TablePlan
 from lakehouse.spark.staging.stage import Staged
 
 _UNRESOLVED = "{} rows have no value for {}: its unchanged value was never sent"

@@ -11,11 +11,11 @@ from datetime import UTC, datetime
 
 from lakehouse.errors import StepFailed
 from lakehouse.names import quote_ident
-from lakehouse.plan.cuts import held_of, replaced_of
-from lakehouse.plan.handover import StagedCut, StagedTable
-from lakehouse.plan.rebuilding import Choice, rebuild_to_undo
+from lakehouse.plan.cuts.handover import StagedCut, StagedTable
+from lakehouse.plan.cuts.published import held_of, replaced_of
 from lakehouse.plan.records import QUARANTINE, CutRow
-from lakehouse.plan.replay import put_back
+from lakehouse.plan.remaking.rebuilding import Choice, rebuild_to_undo
+from lakehouse.plan.remaking.replay import put_back
 from lakehouse.spark import branches, metadata, tables
 from lakehouse.spark.rewriting.replacing import begin_empty
 from lakehouse.spark.staging import silver

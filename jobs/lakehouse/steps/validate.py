@@ -18,9 +18,9 @@ import structlog
 from lakehouse.connectors import CONNECTORS
 from lakehouse.errors import StepFailed
 from lakehouse.names import TableIdentity
-from lakehouse.plan.foreign_keys import foreign_keys, unread_keys
-from lakehouse.plan.handover import StagedCut
+from lakehouse.plan.cuts.handover import StagedCut
 from lakehouse.plan.records import RunRow, SchemaVersionRow
+from lakehouse.plan.schemas.foreign_keys import foreign_keys, unread_keys
 from lakehouse.quality.engine import preload
 from lakehouse.quality.judgement import Measurement, Verdict
 from lakehouse.quality.measuring.broken_rules import measure_what_can_be

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from lakehouse.connectors import Connector
 from lakehouse.names import TableIdentity
-from lakehouse.plan.losses import MASK, Loss, LossClass
+from lakehouse.plan.batches.losses import MASK, Loss, LossClass
 from lakehouse.plan.reconciling.kinds import is_held_as
 from lakehouse.plan.reconciling.texts import digest, value_text
 

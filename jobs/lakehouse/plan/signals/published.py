@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from lakehouse.config import SourceConfig, is_mapped
 from lakehouse.names import TableIdentity, topic_of
-from lakehouse.plan.cuts import excluded_of, identities_of
-from lakehouse.plan.offsets import LandedOffsets, TopicBounds, offsets_behind
+from lakehouse.plan.cuts.published import excluded_of, identities_of
 from lakehouse.plan.progress import Progress
 from lakehouse.plan.records import CutRow
+from lakehouse.plan.topics.offsets import LandedOffsets, TopicBounds, offsets_behind
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pyspark.sql import Row, SparkSession
 
 from lakehouse.names import bronze_table
-from lakehouse.plan.offsets import OffsetRange
+from lakehouse.plan.topics.offsets import OffsetRange
 from lakehouse.quality.judgement import Measurement
 from lakehouse.quality.measuring.landed import LandedRanges
 from lakehouse.quality.measuring.metric_rows import Counted, Keyed

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from lakehouse.envelope import DELETE
 from lakehouse.names import bronze_table, quote_ident
-from lakehouse.plan.offsets import OffsetRange
+from lakehouse.plan.topics.offsets import OffsetRange
 from lakehouse.quality.measuring.bronze_rows import TESTS, in_range, landed_by
 from lakehouse.quality.measuring.landed import LandedRanges
 from lakehouse.quality.measuring.own_suites import rule_metric

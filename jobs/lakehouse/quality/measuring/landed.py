@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from lakehouse.plan.offsets import LandedOffsets, OffsetRange
+from lakehouse.plan.batches.tables import TopicPartition
 from lakehouse.plan.records import RunRow
-from lakehouse.plan.tables import TopicPartition
+from lakehouse.plan.topics.offsets import LandedOffsets, OffsetRange
 
 # The landed offsets of bronze before a snapshot; None where no commit tells them any more.
 Before = Callable[[int], LandedOffsets | None]

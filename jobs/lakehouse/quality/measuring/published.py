@@ -12,8 +12,8 @@ from datetime import datetime, timedelta
 
 from lakehouse.config import SourceConfig
 from lakehouse.names import RETIRED, TableIdentity
-from lakehouse.plan.cuts import identities_of
-from lakehouse.plan.handover import StagedCut, StagedTable
+from lakehouse.plan.cuts.handover import StagedCut, StagedTable
+from lakehouse.plan.cuts.published import identities_of
 from lakehouse.plan.records import CutRow, RunRow
 from lakehouse.quality.measuring.staged import Target
 from lakehouse.quality.schemas.column_facts import NO_FACTS, ColumnFacts

@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 from lakehouse.config import SourceConfig
 from lakehouse.connectors import CONNECTORS, InlineReference
 from lakehouse.names import RETIRED, TableIdentity
-from lakehouse.plan.cuts import excluded_of, identities_of
-from lakehouse.plan.foreign_keys import ForeignKey
-from lakehouse.plan.handover import StagedCut
-from lakehouse.plan.incarnations import Parts
-from lakehouse.plan.masks import masks_of
+from lakehouse.plan.batches.masks import masks_of
+from lakehouse.plan.cuts.handover import StagedCut
+from lakehouse.plan.cuts.published import excluded_of, identities_of
 from lakehouse.plan.records import CutRow
+from lakehouse.plan.schemas.foreign_keys import ForeignKey
+from lakehouse.plan.schemas.incarnations import Parts
 from lakehouse.quality.measuring.staged import Reference, Target
 from lakehouse.spark.tables import snapshot_name
 

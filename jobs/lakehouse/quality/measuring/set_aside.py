@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from lakehouse.plan.conservation import Law, laws_of
+from lakehouse.plan.batches.conservation import Law, laws_of
 from lakehouse.quality.judgement import Measurement
 
 # So few are looked at one by one, whatever their share.

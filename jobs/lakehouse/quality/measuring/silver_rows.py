@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from lakehouse.config.rules import OwnRule, read_columns
 from lakehouse.envelope import DELETE
 from lakehouse.names import quote_ident
-from lakehouse.plan.tables import TopicPartition
+from lakehouse.plan.batches.tables import TopicPartition
 from lakehouse.quality.measuring.metric_rows import (
     PERHAPS_BACK,
     ROW_COUNT,

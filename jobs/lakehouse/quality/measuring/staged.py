@@ -14,11 +14,11 @@ from lakehouse.config import SourceConfig, TopicRole, topic_role
 from lakehouse.config.rules import OwnRule
 from lakehouse.errors import StepFailed
 from lakehouse.names import TableIdentity, topic_of
-from lakehouse.plan.cuts import Excluded, excluded_of
-from lakehouse.plan.handover import StagedCut, StagedTable
+from lakehouse.plan.batches.tables import TopicPartition
+from lakehouse.plan.cuts.handover import StagedCut, StagedTable
+from lakehouse.plan.cuts.published import Excluded, excluded_of
 from lakehouse.plan.progress import Progress
 from lakehouse.plan.records import CutRow, RunRow
-from lakehouse.plan.tables import TopicPartition
 from lakehouse.quality.schemas.column_facts import NO_FACTS, ColumnFacts
 from lakehouse.spark.tables import snapshot_name
 

@@ -6,9 +6,9 @@ import json
 from collections.abc import Sequence
 from datetime import datetime
 
-from lakehouse.plan.cuts import held_of
-from lakehouse.plan.lag import SourceLag
-from lakehouse.plan.lag_words import count_text, lag_sentence
+from lakehouse.plan.cuts.lag import SourceLag
+from lakehouse.plan.cuts.lag_words import count_text, lag_sentence
+from lakehouse.plan.cuts.published import held_of
 from lakehouse.quality.pages.facts import RunFacts
 from lakehouse.quality.pages.model import Card, TableLine
 from lakehouse.quality.pages.reading import SourceRecords

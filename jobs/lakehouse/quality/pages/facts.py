@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from expectations import counts_as_passed
-from lakehouse.plan.conservation import laws_of
-from lakehouse.plan.handover import StagedCut, StagedTable
+from lakehouse.plan.batches.conservation import laws_of
+from lakehouse.plan.cuts.handover import StagedCut, StagedTable
 from lakehouse.plan.records import ResultRow, RunRow
 from lakehouse.quality.judgement import Verdict
 from lakehouse.quality.pages.reading import SourceRecords

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from lakehouse.plan.erasing import ERASED, Names
+from lakehouse.plan.remaking.erasing import ERASED, Names
 from lakehouse.quality.reports.files import write_text
 from lakehouse.quality.reports.report_files import reports_folder
 

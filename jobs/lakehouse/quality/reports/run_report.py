@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from lakehouse.names import TableIdentity
-from lakehouse.plan.handover import StagedCut
+from lakehouse.plan.cuts.handover import StagedCut
 from lakehouse.plan.records import STEPS, ResultRow, RunRow
 from lakehouse.quality.judgement import Verdict
 from lakehouse.quality.reports.report import Report, ReportFinding, ReportStep, ReportTable, Sample

@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 from lakehouse.connectors import CONNECTORS
 from lakehouse.errors import StepFailed
 from lakehouse.names import RETIRED, TableIdentity, format_table
-from lakehouse.plan.cuts import excluded_of, held_of, identities_of
+from lakehouse.plan.cuts.published import excluded_of, held_of, identities_of
+from lakehouse.plan.cuts.stale import stale_of, told
 from lakehouse.plan.progress import Progress
 from lakehouse.plan.records import (
     CUTS,
@@ -29,8 +30,7 @@ from lakehouse.plan.records import (
     RunRow,
     SchemaVersionRow,
 )
-from lakehouse.plan.replay import open_rows
-from lakehouse.plan.stale import stale_of, told
+from lakehouse.plan.remaking.replay import open_rows
 from lakehouse.quality.reports.report import Report
 from lakehouse.quality.reports.run_report import SUCCEEDED, run_report, steps_of, unchanged
 from lakehouse.spark.control.ledger import Ledger

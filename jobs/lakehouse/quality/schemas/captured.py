@@ -13,9 +13,9 @@ from dataclasses import replace
 
 from lakehouse.config import SourceConfig
 from lakehouse.names import parse_table
-from lakehouse.plan.groups import Group
-from lakehouse.plan.incarnations import Parts
+from lakehouse.plan.batches.groups import Group
 from lakehouse.plan.records import SchemaVersionRow
+from lakehouse.plan.schemas.incarnations import Parts
 from lakehouse.quality.schemas.ddl import SchemaEvent
 from lakehouse.quality.schemas.table_changes import TableChange
 

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from lakehouse.plan.declared_types import meaning
-from lakehouse.plan.renames import Renames
-from lakehouse.plan.schema import EVOLVED, diff_columns, fits, keeps
-from lakehouse.plan.types import Column
+from lakehouse.plan.schemas.declared_types import meaning
+from lakehouse.plan.schemas.renames import Renames
+from lakehouse.plan.schemas.schema import EVOLVED, diff_columns, fits, keeps
+from lakehouse.plan.schemas.types import Column
 from lakehouse.quality.schemas.statements import Told
 
 # The columns, and the fields of the event key, sorted.

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from lakehouse.plan.incarnations import Parts
 from lakehouse.plan.records import HOLD, SchemaVersionRow
-from lakehouse.plan.renames import Rename, in_turn
+from lakehouse.plan.schemas.incarnations import Parts
+from lakehouse.plan.schemas.renames import Rename, in_turn
 
 Follows: TypeAlias = Callable[[Parts], bool]
 

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 from lakehouse.config.source_types import parse_source_type
-from lakehouse.plan.incarnations import Parts, ToldTypes
 from lakehouse.plan.records import SchemaVersionRow
+from lakehouse.plan.schemas.incarnations import Parts, ToldTypes
 from lakehouse.quality.schemas.column_lives import placed
 
 _LATER_STATEMENT = re.compile(r"\s*(?!CREATE\b)\w", re.IGNORECASE)

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 from lakehouse.config import SourceConfig
 from lakehouse.names import TableIdentity
-from lakehouse.plan.incarnations import Incarnations, Parts
-from lakehouse.plan.masks import masks_of
+from lakehouse.plan.batches.masks import masks_of
 from lakehouse.plan.records import SchemaVersionRow
-from lakehouse.plan.row_schema import PROVEN
-from lakehouse.plan.types import Column
+from lakehouse.plan.schemas.incarnations import Incarnations, Parts
+from lakehouse.plan.schemas.row_schema import PROVEN
+from lakehouse.plan.schemas.types import Column
 from lakehouse.quality.schemas.column_lives import placed
 from lakehouse.quality.schemas.table_columns import TableColumn, columns_from_json
 from lakehouse.quality.schemas.versions import Judged, Version

@@ -16,8 +16,8 @@ from lakehouse.config.sections import SchemaChangesConfig
 from lakehouse.errors import ConfigError
 from lakehouse.names import parse_table
 from lakehouse.plan.records import EVOLVE, HOLD, KEEP, SchemaVersionRow
-from lakehouse.plan.renames import in_turn
-from lakehouse.plan.schema import RENAMING, fits
+from lakehouse.plan.schemas.renames import in_turn
+from lakehouse.plan.schemas.schema import RENAMING, fits
 from lakehouse.quality.schemas.changes import Changes, compare, first_of
 from lakehouse.quality.schemas.held import Held, held_names, held_tables
 from lakehouse.quality.schemas.statements import Statement, Told

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 
 from lakehouse.config import SourceConfig
 from lakehouse.names import TableIdentity
-from lakehouse.plan.incarnations import Incarnations, Parts
 from lakehouse.plan.records import EVOLVE, HOLD, SchemaVersionRow
-from lakehouse.plan.row_schema import PROVEN
-from lakehouse.plan.schema import RENAMING
+from lakehouse.plan.schemas.incarnations import Incarnations, Parts
+from lakehouse.plan.schemas.row_schema import PROVEN
+from lakehouse.plan.schemas.schema import RENAMING
 from lakehouse.quality.schemas.column_lives import gone_by_statements
 from lakehouse.quality.schemas.versions import FOLLOWED, newest_versions
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 
 from lakehouse.connectors import CONNECTORS
 from lakehouse.names import TableIdentity, format_table
-from lakehouse.plan.incarnations import Incarnations, Parts
 from lakehouse.plan.records import HOLD, SchemaVersionRow
+from lakehouse.plan.schemas.incarnations import Incarnations, Parts
 from lakehouse.quality.schemas.column_lives import placed
 from lakehouse.quality.schemas.statements import Told, incarnations, told
 from lakehouse.quality.schemas.versions import FOLLOWED, newest_versions

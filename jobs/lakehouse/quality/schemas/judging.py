@@ -12,7 +12,7 @@ from dataclasses import replace
 from lakehouse.config import SchemaMode
 from lakehouse.config.sections import SchemaChangesConfig
 from lakehouse.plan.records import EVOLVE, HOLD, KEEP, POLICY, SchemaVersionRow
-from lakehouse.plan.schema import EVOLVED, RENAMING, TOLERANT
+from lakehouse.plan.schemas.schema import EVOLVED, RENAMING, TOLERANT
 from lakehouse.quality.schemas.changes import BY_STATEMENT, Changes, Shape, compare, first_of
 from lakehouse.quality.schemas.statements import Told
 from lakehouse.quality.schemas.versions import FOLLOWED, Judged, Version, newest_versions, shape_of

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from lakehouse.config import SourceConfig
 from lakehouse.connectors import CONNECTORS
 from lakehouse.names import silver_namespace
-from lakehouse.plan.losses import MASK, ColumnFacts, Loss, LossClass, loss_of, worst_of
+from lakehouse.plan.batches.losses import MASK, ColumnFacts, Loss, LossClass, loss_of, worst_of
 from lakehouse.plan.records import SchemaVersionRow
 from lakehouse.quality.schemas.dropped_columns import NOTHING, dropped_columns
 from lakehouse.quality.schemas.statements import incarnations

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from lakehouse.names import TableIdentity
-from lakehouse.plan.incarnations import Incarnations
+from lakehouse.plan.batches.tables import Place
 from lakehouse.plan.records import SchemaVersionRow
-from lakehouse.plan.row_schema import PROVEN
-from lakehouse.plan.schema import diff_columns
-from lakehouse.plan.tables import Place
+from lakehouse.plan.schemas.incarnations import Incarnations
+from lakehouse.plan.schemas.row_schema import PROVEN
+from lakehouse.plan.schemas.schema import diff_columns
 from lakehouse.quality.schemas.changes import under_new_names
 from lakehouse.quality.schemas.statements import Told, told
 from lakehouse.quality.schemas.versions import FOLLOWED, newest_versions, shape_of

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from lakehouse.config import SourceConfig
-from lakehouse.plan.groups import Group
+from lakehouse.plan.batches.groups import Group
 from lakehouse.plan.records import SchemaVersionRow
 from lakehouse.quality.judgement import Measurement
 from lakehouse.quality.schemas import ddl, table_columns

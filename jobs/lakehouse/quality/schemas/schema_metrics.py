@@ -16,7 +16,7 @@ from expectations.schema_changes import TABLE_CHANGE_TYPES
 from lakehouse.config import SourceConfig
 from lakehouse.connectors import CONNECTORS
 from lakehouse.names import silver_name
-from lakehouse.plan.groups import Group
+from lakehouse.plan.batches.groups import Group
 from lakehouse.plan.records import SchemaVersionRow
 from lakehouse.quality.judgement import Measurement
 from lakehouse.quality.schemas import ddl

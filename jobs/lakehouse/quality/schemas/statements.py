@@ -10,10 +10,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from lakehouse.config import SourceConfig
-from lakehouse.plan.following import follow_renames
-from lakehouse.plan.incarnations import End, Incarnations, Parts
 from lakehouse.plan.records import HOLD, POLICY, WITHHELD, SchemaVersionRow
-from lakehouse.plan.renames import Rename
+from lakehouse.plan.schemas.following import follow_renames
+from lakehouse.plan.schemas.incarnations import End, Incarnations, Parts
+from lakehouse.plan.schemas.renames import Rename
 from lakehouse.quality.schemas.column_lives import (
     Follows,
     column_renames,

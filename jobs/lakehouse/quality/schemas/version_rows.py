@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 from lakehouse.config import SourceConfig
 from lakehouse.names import TableIdentity, silver_name
-from lakehouse.plan.groups import Group
+from lakehouse.plan.batches.groups import Group
 from lakehouse.plan.records import (
     DDL,
     EVOLVE,

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from lakehouse.names import TableIdentity
-from lakehouse.plan.groups import Group
+from lakehouse.plan.batches.groups import Group
 from lakehouse.plan.records import EVOLVE, HOLD, KEEP, SchemaVersionRow
-from lakehouse.plan.row_schema import RowSchema
-from lakehouse.plan.types import Column, Kind, ValueType
+from lakehouse.plan.schemas.row_schema import RowSchema
+from lakehouse.plan.schemas.types import Column, Kind, ValueType
 from lakehouse.quality.schemas.changes import Shape
 
 FOLLOWED = (EVOLVE, KEEP)

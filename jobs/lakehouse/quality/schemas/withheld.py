@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from lakehouse.config import SourceConfig
 from lakehouse.names import TableIdentity
-from lakehouse.plan.masks import masks_of
+from lakehouse.plan.batches.masks import masks_of
 from lakehouse.plan.records import WITHHELD
 from lakehouse.quality.schemas import ddl, table_changes
 

@@ -15,12 +15,12 @@ from pyspark.sql import DataFrame, SparkSession
 
 from lakehouse.config import SourceConfig, TopicRole
 from lakehouse.connectors import Connector
-from lakehouse.plan.batch import table_groups
+from lakehouse.plan.batches.batch import table_groups
+from lakehouse.plan.batches.groups import Group
+from lakehouse.plan.batches.tables import TopicPartition
 from lakehouse.plan.epochs import Epoch
-from lakehouse.plan.groups import Group
-from lakehouse.plan.offsets import LandedOffsets
 from lakehouse.plan.progress import limited, messages_between
-from lakehouse.plan.tables import TopicPartition
+from lakehouse.plan.topics.offsets import LandedOffsets
 from lakehouse.spark.batches.completing import complete
 from lakehouse.spark.batches.incarnations import with_incarnations
 from lakehouse.spark.batches.parsed import Parsed, read_slice_parsed

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from lakehouse.config import SourceConfig
 from lakehouse.connectors import Connector
-from lakehouse.plan.groups import Group, reads_behind_changes
+from lakehouse.plan.batches.groups import Group, reads_behind_changes
 from lakehouse.spark.batches.profile import profile
 from lakehouse.spark.once import once
 from lakehouse.spark.ordering.redelivery import mark, place, suspect

@@ -15,9 +15,9 @@ from pyspark.sql import DataFrame, SparkSession
 from lakehouse.config import SourceConfig
 from lakehouse.connectors import CONNECTORS
 from lakehouse.envelope import READ
+from lakehouse.plan.batches.sweeps import ENDS, STARTS, Generation, Marker, newest_generation
+from lakehouse.plan.batches.tables import Beginning, SweepRule, TablePlan
 from lakehouse.plan.progress import Progress
-from lakehouse.plan.sweeps import ENDS, STARTS, Generation, Marker, newest_generation
-from lakehouse.plan.tables import Beginning, SweepRule, TablePlan
 from lakehouse.spark.decoding.events import belongs_to
 from lakehouse.spark.ordering.since import Since
 from lakehouse.spark.parsing.envelopes import parse, read_slice

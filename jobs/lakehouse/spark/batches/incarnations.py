@@ -12,7 +12,7 @@ import pyspark.sql.functions as F
 from pyspark.sql import DataFrame
 
 from lakehouse.connectors import Connector
-from lakehouse.plan.incarnations import Incarnations, Life, Parts
+from lakehouse.plan.schemas.incarnations import Incarnations, Life, Parts
 from lakehouse.spark.sql import all_of, literal
 
 _COLUMNS = {"database": "database", "schema_name": "schema_name", "table": "table_name"}

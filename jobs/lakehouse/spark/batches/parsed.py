@@ -14,10 +14,10 @@ from pyspark.sql import DataFrame, SparkSession
 
 from lakehouse.config import SourceConfig
 from lakehouse.connectors import CONNECTORS
-from lakehouse.plan.groups import Group
-from lakehouse.plan.incarnations import Incarnations
-from lakehouse.plan.offsets import LandedOffsets
+from lakehouse.plan.batches.groups import Group
 from lakehouse.plan.progress import messages_between
+from lakehouse.plan.schemas.incarnations import Incarnations
+from lakehouse.plan.topics.offsets import LandedOffsets
 from lakehouse.spark.batches.incarnations import with_incarnations
 from lakehouse.spark.batches.profile import profile
 from lakehouse.spark.batches.schema_samples import SchemaSamples

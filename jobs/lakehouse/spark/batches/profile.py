@@ -17,12 +17,12 @@ from lakehouse.connectors import CONNECTORS
 from lakehouse.envelope import DELETE, TRUNCATE
 from lakehouse.errors import StepFailed
 from lakehouse.names import TableIdentity
+from lakehouse.plan.batches.groups import Group
+from lakehouse.plan.batches.masks import masked_schema
+from lakehouse.plan.batches.sweeps import ENDS, STARTS
 from lakehouse.plan.epochs import High, Top
-from lakehouse.plan.groups import Group
-from lakehouse.plan.incarnations import Incarnations
-from lakehouse.plan.masks import masked_schema
-from lakehouse.plan.row_schema import RowSchema, proven_schema, read_schema
-from lakehouse.plan.sweeps import ENDS, STARTS
+from lakehouse.plan.schemas.incarnations import Incarnations
+from lakehouse.plan.schemas.row_schema import RowSchema, proven_schema, read_schema
 from lakehouse.spark.batches.generations import begins_or_ends
 from lakehouse.spark.batches.schema_samples import SchemaSamples
 from lakehouse.spark.ordering.lanes import IS_STREAMED

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pyspark.sql import DataFrame
 
 from lakehouse.connectors import Connector
-from lakehouse.plan.groups import Group
-from lakehouse.plan.offsets import LandedOffsets
+from lakehouse.plan.batches.groups import Group
+from lakehouse.plan.batches.tables import TopicPartition
 from lakehouse.plan.progress import Progress, replaced
-from lakehouse.plan.tables import TopicPartition
+from lakehouse.plan.topics.offsets import LandedOffsets
 from lakehouse.spark.batches.profile import profile
 from lakehouse.spark.sql import any_of, in_partition
 

@@ -13,10 +13,10 @@ from pyspark.sql import DataFrame, SparkSession
 from lakehouse.config import SourceConfig
 from lakehouse.connectors import Connector
 from lakehouse.names import TableIdentity, bronze_table
-from lakehouse.plan.offsets import LandedOffsets
+from lakehouse.plan.batches.tables import Place, TopicPartition
 from lakehouse.plan.progress import Progress
-from lakehouse.plan.replay import Message
-from lakehouse.plan.tables import Place, TopicPartition
+from lakehouse.plan.remaking.replay import Message
+from lakehouse.plan.topics.offsets import LandedOffsets
 from lakehouse.spark.batches.batch import Batch, whole_batch
 from lakehouse.spark.batches.incarnations import with_incarnations
 from lakehouse.spark.batches.profile import profile

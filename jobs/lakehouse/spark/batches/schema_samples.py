@@ -13,9 +13,9 @@ import orjson
 import pyspark.sql.functions as F
 from pyspark.sql import DataFrame
 
-from lakehouse.plan.connect_schema import Schema
-from lakehouse.plan.groups import Group
-from lakehouse.plan.json_types import object_members
+from lakehouse.plan.batches.groups import Group
+from lakehouse.plan.schemas.connect_schema import Schema
+from lakehouse.plan.schemas.json_types import object_members
 from lakehouse.spark.sql import any_of, in_partition, literal
 
 

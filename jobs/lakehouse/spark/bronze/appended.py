@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from pyiceberg.table.snapshots import Operation, Snapshot
 
-from lakehouse.plan.offsets import LandedOffsets
-from lakehouse.plan.tables import MAIN
+from lakehouse.plan.batches.tables import MAIN
+from lakehouse.plan.topics.offsets import LandedOffsets
 from lakehouse.spark.bronze.table import Bronze, carried_offsets
 
 # Such a scan passes over what wrote files again; it would also pass over what changed rows.

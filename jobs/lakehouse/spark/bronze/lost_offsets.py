@@ -13,7 +13,7 @@ from dataclasses import astuple
 
 from pyiceberg.table.snapshots import Snapshot
 
-from lakehouse.plan.offsets import LandedOffsets, OffsetRange
+from lakehouse.plan.topics.offsets import LandedOffsets, OffsetRange
 from lakehouse.spark.bronze.table import Bronze
 
 _PROPERTY = "lakehouse.lost_offsets"

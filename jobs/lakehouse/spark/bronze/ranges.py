@@ -8,7 +8,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from lakehouse.plan.offsets import OffsetRange
+from lakehouse.plan.topics.offsets import OffsetRange
 from lakehouse.spark.sql import any_of, in_partition, literal
 
 # A condition costs each message a comparison a range; a join costs a few Spark jobs.

@@ -20,9 +20,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lakehouse.names import bronze_table
-from lakehouse.plan.offsets import LandedOffsets, TopicProgress
+from lakehouse.plan.batches.tables import MAIN
 from lakehouse.plan.records import RunRow
-from lakehouse.plan.tables import MAIN
+from lakehouse.plan.topics.offsets import LandedOffsets, TopicProgress
 from lakehouse.spark.bronze.schema import PARTITIONING, PROPERTIES, SCHEMA
 from lakehouse.spark.control.ledger import Ledger
 from lakehouse.spark.metadata import is_in_main, load_metadata, refs

@@ -22,7 +22,7 @@ from pyiceberg.transforms import IdentityTransform
 from sqlalchemy.exc import DBAPIError
 
 from lakehouse.config import Settings
-from lakehouse.plan.cuts import waiting_cuts
+from lakehouse.plan.cuts.published import waiting_cuts
 from lakehouse.plan.records import (
     CUTS,
     QUARANTINE,

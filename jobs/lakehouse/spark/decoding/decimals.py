@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from lakehouse.plan.types import ValueType
+from lakehouse.plan.schemas.types import ValueType
 from lakehouse.spark.decoding.long_decimals import MOST_HEX_DIGITS, decimal_digits
 from lakehouse.spark.sql import let, literal
 

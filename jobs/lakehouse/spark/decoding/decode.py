@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from lakehouse.names import quote_ident
-from lakehouse.plan.masks import REDACTED_TEXT
-from lakehouse.plan.types import Kind, ValueType
+from lakehouse.plan.batches.masks import REDACTED_TEXT
+from lakehouse.plan.schemas.types import Kind, ValueType
 from lakehouse.spark.decoding.decimals import (
     decimal_of,
     exact_decimal,

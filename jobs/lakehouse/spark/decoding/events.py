@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 from lakehouse.config import TopicRole
 from lakehouse.envelope import DELETE, TRUNCATE, UPDATE
 from lakehouse.names import TableIdentity, quote_ident
-from lakehouse.plan.tables import TablePlan, TopicPartition
+from lakehouse.plan.batches.tables import TablePlan, TopicPartition
 from lakehouse.spark.decoding.flaws import bad_columns, has_image, unavailable
 from lakehouse.spark.decoding.halves import halves
 from lakehouse.spark.decoding.masking import with_mask_key

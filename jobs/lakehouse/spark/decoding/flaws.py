@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 
 from lakehouse.envelope import DELETE
 from lakehouse.names import quote_ident
-from lakehouse.plan.tables import TablePlan
-from lakehouse.plan.types import Column, Kind
+from lakehouse.plan.batches.tables import TablePlan
+from lakehouse.plan.schemas.types import Column, Kind
 from lakehouse.spark.decoding.halves import is_placeholder, may_be_left_out
 from lakehouse.spark.decoding.shapes import is_digits, is_mistyped, may_be_odd
 from lakehouse.spark.decoding.values import token_of

@@ -15,8 +15,8 @@ from pyspark.sql import DataFrame
 
 from lakehouse.envelope import DELETE, PLACEHOLDERS, UPDATE
 from lakehouse.names import quote_ident
-from lakehouse.plan.tables import TablePlan
-from lakehouse.plan.types import Column, Kind
+from lakehouse.plan.batches.tables import TablePlan
+from lakehouse.plan.schemas.types import Column, Kind
 from lakehouse.spark.decoding.shapes import is_float, json_types, needs_types
 from lakehouse.spark.decoding.versions import by_version, token_fields
 from lakehouse.spark.sql import any_of, literal

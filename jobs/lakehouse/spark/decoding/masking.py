@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyspark.sql.functions as F
 from pyspark.sql import DataFrame
 
-from lakehouse.plan.types import Column, Kind
+from lakehouse.plan.schemas.types import Column, Kind
 from lakehouse.spark.decoding.decode import MASK_INNER, MASK_OUTER
 
 _BLOCK = 64

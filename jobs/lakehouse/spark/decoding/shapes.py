@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 
-from lakehouse.plan.declared_types import DECLARED
-from lakehouse.plan.types import Column, Kind
+from lakehouse.plan.schemas.declared_types import DECLARED
+from lakehouse.plan.schemas.types import Column, Kind
 from lakehouse.spark.sql import any_of, literal
 
 _NUMBER = r"BIGINT|DOUBLE|DECIMAL\(\d+,\d+\)"

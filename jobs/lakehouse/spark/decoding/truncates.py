@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 
 from lakehouse.envelope import DELETE, TRUNCATE
 from lakehouse.errors import StepFailed
-from lakehouse.plan.tables import TablePlan
+from lakehouse.plan.batches.tables import TablePlan
 from lakehouse.spark.decoding.events import of_table
 from lakehouse.spark.sql import literal
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from lakehouse.envelope import DELETE
 from lakehouse.names import quote_ident
-from lakehouse.plan.tables import default_token
-from lakehouse.plan.types import Column, Kind
+from lakehouse.plan.batches.tables import default_token
+from lakehouse.plan.schemas.types import Column, Kind
 from lakehouse.spark.decoding.decode import decode
 from lakehouse.spark.decoding.halves import is_placeholder
 from lakehouse.spark.decoding.shapes import is_float

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from lakehouse.plan.tables import TablePlan, Version
-from lakehouse.plan.types import Column
+from lakehouse.plan.batches.tables import TablePlan, Version
+from lakehouse.plan.schemas.types import Column
 
 
 @dataclass(frozen=True, slots=True)

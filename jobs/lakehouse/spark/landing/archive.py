@@ -20,9 +20,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lakehouse.errors import ArchiveError, LandingRefused
-from lakehouse.plan.archive import ArchiveFile, PartitionContent
-from lakehouse.plan.landing import LandingPlan
-from lakehouse.plan.offsets import OffsetRange
+from lakehouse.plan.topics.archive import ArchiveFile, PartitionContent
+from lakehouse.plan.topics.landing import LandingPlan
+from lakehouse.plan.topics.offsets import OffsetRange
 from lakehouse.spark.bronze.landed_counts import PartitionCount
 from lakehouse.spark.bronze.ranges import within
 from lakehouse.spark.landing.archive_lines import line_number, refuse_broken_lines, unexplained

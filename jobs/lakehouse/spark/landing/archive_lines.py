@@ -13,8 +13,8 @@ from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
 from lakehouse.errors import ArchiveError
-from lakehouse.plan.archive import ArchiveFile
-from lakehouse.plan.archive_line import line_fault
+from lakehouse.plan.topics.archive import ArchiveFile
+from lakehouse.plan.topics.archive_line import line_fault
 
 
 def refuse_broken_lines(

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from lakehouse.plan.archive_line import (
+from lakehouse.plan.topics.archive_line import (
     MAX_OFFSET,
     MAX_PARTITION,
     MAX_TIMESTAMP_MS,

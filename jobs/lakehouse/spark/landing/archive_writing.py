@@ -17,7 +17,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from lakehouse.errors import ArchiveError
-from lakehouse.plan.archive_line import TIMESTAMP_TYPES
+from lakehouse.plan.topics.archive_line import TIMESTAMP_TYPES
 
 _ENDING = ".jsonl.gz"
 

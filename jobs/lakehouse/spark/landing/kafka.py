@@ -19,8 +19,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lakehouse.config import SourceConfig
-from lakehouse.plan.landing import landing_topics, reading_turns
-from lakehouse.plan.offsets import (
+from lakehouse.plan.topics.landing import landing_topics, reading_turns
+from lakehouse.plan.topics.offsets import (
     MESSAGES_PER_TASK,
     OffsetRange,
     PartitionBounds,

@@ -22,7 +22,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # public, not
 
 from lakehouse.config import client_properties
 from lakehouse.errors import ConfigError, KafkaUnreachable
-from lakehouse.plan.kafka_faults import kafka_fault
+from lakehouse.plan.topics.kafka_faults import kafka_fault
 
 _Answer = TypeVar("_Answer")
 _Setting = str | int | float | bool

@@ -23,11 +23,11 @@ from lakehouse.config import (
 )
 from lakehouse.connectors import CONNECTORS, Connector
 from lakehouse.errors import ConfigError, KafkaUnreachable, LandingRefused
-from lakehouse.plan.cuts import start_of_batch
+from lakehouse.plan.cuts.lag import SourceLag, Stamp, Tails, source_lag
+from lakehouse.plan.cuts.published import start_of_batch
 from lakehouse.plan.event_position import event_position
-from lakehouse.plan.lag import SourceLag, Stamp, Tails, source_lag
-from lakehouse.plan.offsets import LandedOffsets, PartitionBounds, TopicBounds
 from lakehouse.plan.records import CutRow
+from lakehouse.plan.topics.offsets import LandedOffsets, PartitionBounds, TopicBounds
 from lakehouse.spark.bronze.table import Bronze
 from lakehouse.spark.control.ledger import Ledger
 from lakehouse.spark.landing.kafka import read_topics

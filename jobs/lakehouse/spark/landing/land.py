@@ -20,9 +20,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lakehouse.errors import LandingRefused, MainMoved
-from lakehouse.plan.landing import LandingPlan
-from lakehouse.plan.offsets import LandedOffsets
-from lakehouse.plan.tables import MAIN
+from lakehouse.plan.batches.tables import MAIN
+from lakehouse.plan.topics.landing import LandingPlan
+from lakehouse.plan.topics.offsets import LandedOffsets
 from lakehouse.spark.branches import create_branch, drop_branch, fast_forward
 from lakehouse.spark.bronze.landed_counts import PartitionCount, staged_counts
 from lakehouse.spark.bronze.lost_offsets import lost_property

@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, Row
 
 from lakehouse.envelope import INCREMENTAL, READ
 from lakehouse.plan.epochs import GTID, MOST_INTERVALS, MOST_READS, Epoch, Gtids, Interval
-from lakehouse.plan.offsets import LandedOffsets
+from lakehouse.plan.topics.offsets import LandedOffsets
 from lakehouse.spark.once import once
 from lakehouse.spark.ordering.lanes import (
     EACH_LANE,

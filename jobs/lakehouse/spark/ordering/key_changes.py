@@ -16,8 +16,8 @@ import pyspark.sql.functions as F
 from pyspark.sql import DataFrame
 
 from lakehouse.envelope import CREATE, DELETE, READ
-from lakehouse.plan.offsets import LandedOffsets
-from lakehouse.plan.tables import TopicPartition
+from lakehouse.plan.batches.tables import TopicPartition
+from lakehouse.plan.topics.offsets import LandedOffsets
 from lakehouse.spark.once import once
 from lakehouse.spark.ordering.lanes import IS_DATA_EVENT
 from lakehouse.spark.ordering.since import Since

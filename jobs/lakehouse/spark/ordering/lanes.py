@@ -15,8 +15,8 @@ from pyspark.sql import DataFrame
 
 from lakehouse.config import SourceConfig, TopicRole, topic_role
 from lakehouse.envelope import INCREMENTAL, READ
+from lakehouse.plan.batches.tables import TopicPartition
 from lakehouse.plan.epochs import Top
-from lakehouse.plan.tables import TopicPartition
 from lakehouse.spark.ordering.since import Since
 from lakehouse.spark.sql import in_partition, literal
 from lakehouse.spark.transactions.marks import load_marks

@@ -14,10 +14,10 @@ from dataclasses import replace
 import pyspark.sql.functions as F
 from pyspark.sql import DataFrame
 
+from lakehouse.plan.batches.tables import TopicPartition
 from lakehouse.plan.epochs import Epoch, Fall, Top, starts_by_falls
-from lakehouse.plan.offsets import LandedOffsets
 from lakehouse.plan.progress import Progress
-from lakehouse.plan.tables import TopicPartition
+from lakehouse.plan.topics.offsets import LandedOffsets
 from lakehouse.spark.ordering.lanes import IS_STREAMED, top_of
 from lakehouse.spark.parsing.epochs import HAS_GTID, number_of_log, without_log
 from lakehouse.spark.sql import any_of, in_partition

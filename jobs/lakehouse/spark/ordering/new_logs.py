@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from lakehouse.config import SourceConfig
 from lakehouse.connectors import CONNECTORS
-from lakehouse.plan.offsets import LandedOffsets
+from lakehouse.plan.topics.offsets import LandedOffsets
 from lakehouse.spark.once import once
 from lakehouse.spark.ordering.epoch_start import find_epoch
 from lakehouse.spark.ordering.lanes import in_lanes

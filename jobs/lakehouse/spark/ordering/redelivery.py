@@ -19,8 +19,8 @@ from pyspark.sql import Column, DataFrame, Window, WindowSpec
 
 from lakehouse.config import TopicRole
 from lakehouse.connectors import Connector
+from lakehouse.plan.batches.tables import TopicPartition
 from lakehouse.plan.progress import Progress
-from lakehouse.plan.tables import TopicPartition
 from lakehouse.spark.parsing import positions
 from lakehouse.spark.parsing.epochs import log_in
 from lakehouse.spark.sql import in_partition, literal

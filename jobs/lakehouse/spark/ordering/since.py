@@ -16,13 +16,13 @@ from pyspark.sql import DataFrame, SparkSession
 from lakehouse.config import SourceConfig
 from lakehouse.connectors import CONNECTORS
 from lakehouse.errors import StepFailed
-from lakehouse.plan.cuts import start_of_batch
+from lakehouse.plan.batches.tables import TopicPartition
+from lakehouse.plan.cuts.published import start_of_batch
 from lakehouse.plan.epochs import Epoch, epochs_from_json, unrecorded
-from lakehouse.plan.incarnations import Incarnations
-from lakehouse.plan.offsets import LandedOffsets
 from lakehouse.plan.progress import Progress
 from lakehouse.plan.records import CutRow
-from lakehouse.plan.tables import TopicPartition
+from lakehouse.plan.schemas.incarnations import Incarnations
+from lakehouse.plan.topics.offsets import LandedOffsets
 from lakehouse.spark.once import once
 from lakehouse.spark.parsing.envelopes import ROWS_OF_WORK, parse, read_slice
 from lakehouse.spark.session import tuned

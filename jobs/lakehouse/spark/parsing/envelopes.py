@@ -21,8 +21,8 @@ from lakehouse.connectors import Connector
 from lakehouse.envelope import NEW_KEY, OLD_KEY, PLACEHOLDER_MARKS, TRUNCATE
 from lakehouse.names import TableIdentity, bronze_table
 from lakehouse.plan.epochs import Epoch
-from lakehouse.plan.offsets import LandedOffsets
 from lakehouse.plan.progress import Progress
+from lakehouse.plan.topics.offsets import LandedOffsets
 from lakehouse.spark.parsing import placing, positions
 from lakehouse.spark.parsing.documents import with_documents
 from lakehouse.spark.parsing.epochs import confirmed_log, log_of

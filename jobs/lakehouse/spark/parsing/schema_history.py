@@ -9,8 +9,8 @@ from pyspark.sql import Row, SparkSession
 
 from lakehouse.config import SourceConfig
 from lakehouse.plan.epochs import Epoch
-from lakehouse.plan.offsets import LandedOffsets
 from lakehouse.plan.progress import Progress
+from lakehouse.plan.topics.offsets import LandedOffsets
 from lakehouse.spark.parsing.envelopes import read_slice
 from lakehouse.spark.parsing.epochs import log_of
 

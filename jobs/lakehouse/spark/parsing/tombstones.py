@@ -12,7 +12,7 @@ import pyspark.sql.functions as F
 from pyspark.sql import DataFrame
 
 from lakehouse.envelope import DELETE
-from lakehouse.plan.tables import TopicPartition
+from lakehouse.plan.batches.tables import TopicPartition
 from lakehouse.spark.sql import any_of, in_partition, literal
 
 EMPTY_MESSAGE = "empty_message"

@@ -16,7 +16,7 @@ from pyspark.sql import types as T
 
 from lakehouse.errors import first_line
 from lakehouse.names import quote_ident
-from lakehouse.plan.differences import KEYS_SHOWN, Difference
+from lakehouse.plan.remaking.differences import KEYS_SHOWN, Difference
 from lakehouse.spark.commits import FAILURES
 from lakehouse.spark.once import once
 from lakehouse.spark.rows import values_text

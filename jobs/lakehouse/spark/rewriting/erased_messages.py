@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from lakehouse.connectors import Connector
 from lakehouse.envelope import ERASED
 from lakehouse.errors import StepFailed
-from lakehouse.plan.tables import TablePlan
+from lakehouse.plan.batches.tables import TablePlan
 from lakehouse.spark import branches, metadata, tables
 from lakehouse.spark.bronze.table import OFFSETS_PROPERTY, RUN_ID_PROPERTY, Bronze
 from lakehouse.spark.decoding.events import table_rows

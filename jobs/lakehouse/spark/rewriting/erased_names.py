@@ -10,9 +10,9 @@ from functools import reduce
 
 from pyspark.sql import SparkSession
 
-from lakehouse.plan.erasing import ERASED, Names
+from lakehouse.plan.batches.tables import MAIN
 from lakehouse.plan.records import RESULTS, RUNS, ControlTable
-from lakehouse.plan.tables import MAIN
+from lakehouse.plan.remaking.erasing import ERASED, Names
 from lakehouse.spark import tables
 from lakehouse.spark.sql import any_of, literal
 

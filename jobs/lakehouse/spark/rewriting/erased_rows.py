@@ -13,8 +13,8 @@ from pyiceberg.catalog import Catalog
 from pyspark.sql import DataFrame, SparkSession
 
 from lakehouse.names import quote_ident
-from lakehouse.plan.compacting import Layout
-from lakehouse.plan.tables import ENDINGS, HISTORY_ENDING, MAIN, STATE_ENDING
+from lakehouse.plan.batches.tables import ENDINGS, HISTORY_ENDING, MAIN, STATE_ENDING
+from lakehouse.plan.upkeep.compacting import Layout
 from lakehouse.spark import branches, tables
 from lakehouse.spark.metadata import load_metadata, refs
 from lakehouse.spark.once import once

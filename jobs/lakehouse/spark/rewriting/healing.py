@@ -14,8 +14,8 @@ import pyspark.sql.functions as F
 from pyiceberg.catalog import Catalog
 from pyspark.sql import DataFrame, SparkSession
 
-from lakehouse.plan.differences import Difference
-from lakehouse.plan.tables import MAIN, TablePlan
+from lakehouse.plan.batches.tables import MAIN, TablePlan
+from lakehouse.plan.remaking.differences import Difference
 from lakehouse.spark import branches, metadata, tables
 from lakehouse.spark.once import once
 from lakehouse.spark.rewriting.comparing import contrast, row_hash

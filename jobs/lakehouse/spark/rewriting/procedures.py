@@ -13,9 +13,9 @@ from pyspark.sql import Row, SparkSession
 
 from lakehouse.failpoints import reach
 from lakehouse.names import quote_ident
+from lakehouse.plan.batches.tables import MAIN
 from lakehouse.plan.catalog import CATALOG
-from lakehouse.plan.compacting import Layout
-from lakehouse.plan.tables import MAIN
+from lakehouse.plan.upkeep.compacting import Layout
 from lakehouse.spark.commits import FAILURES, ref_of, settle
 from lakehouse.spark.sql import literal, timestamp
 from lakehouse.spark.tables import full_name

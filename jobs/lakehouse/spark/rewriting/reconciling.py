@@ -17,12 +17,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
 from lakehouse.names import quote_ident
+from lakehouse.plan.batches.tables import STATE_ENDING
 from lakehouse.plan.reconciling.keys import KeyState, StatesBuilder
 from lakehouse.plan.reconciling.sums import PARTS, Sums, bucket_of
 from lakehouse.plan.reconciling.tables import ComparedTable, SilverColumn
 from lakehouse.plan.reconciling.texts import column_digest, digest
 from lakehouse.plan.reconciling.wanted import Wanted, shown_key
-from lakehouse.plan.tables import STATE_ENDING
 from lakehouse.spark import tables
 from lakehouse.spark.staging import silver
 

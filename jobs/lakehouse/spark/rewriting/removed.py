@@ -17,7 +17,7 @@ import pyspark.sql.functions as F
 from pyspark.sql import DataFrame, SparkSession
 
 from lakehouse.names import quote_ident
-from lakehouse.plan.tables import MAIN, STATE_ENDING
+from lakehouse.plan.batches.tables import MAIN, STATE_ENDING
 from lakehouse.spark import tables
 from lakehouse.spark.once import once
 from lakehouse.spark.rewriting.removing import Branch, key_of

@@ -16,8 +16,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from lakehouse.envelope import DELETE
 from lakehouse.names import quote_ident
+from lakehouse.plan.batches.tables import STATE_ENDING
 from lakehouse.plan.reconciling.repair import Removal
-from lakehouse.plan.tables import STATE_ENDING
 from lakehouse.spark import branches, tables
 from lakehouse.spark.once import once
 from lakehouse.spark.parsing.epochs import epoch_of

@@ -14,8 +14,8 @@ from pyspark.sql import SparkSession
 
 from lakehouse.errors import MainMoved
 from lakehouse.failpoints import reach
+from lakehouse.plan.batches.tables import MAIN
 from lakehouse.plan.store_faults import is_torn
-from lakehouse.plan.tables import MAIN
 from lakehouse.spark import metadata
 from lakehouse.spark.branches import create_branch, drop_branch, is_lost_race
 from lakehouse.spark.commits import FAILURES, load, ref_of

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from pyspark.sql import SparkSession
 
 from lakehouse.names import quote_ident
-from lakehouse.plan.tables import Place
-from lakehouse.plan.types import Column
+from lakehouse.plan.batches.tables import Place
+from lakehouse.plan.schemas.types import Column
 from lakehouse.spark.decoding.values import decode_default
 from lakehouse.spark.sql import any_of, literal
 from lakehouse.spark.staging.silver import is_live

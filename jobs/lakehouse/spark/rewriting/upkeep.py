@@ -17,14 +17,16 @@ from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.refs import SnapshotRefType
 from pyspark.sql import SparkSession
 
-from lakehouse.plan.compacting import (
+from lakehouse.plan.batches.tables import MAIN
+from lakehouse.plan.records import ControlTable
+from lakehouse.plan.upkeep.compacting import (
     Figures,
     Layout,
     control_layout,
     figures_of,
     needs_compaction,
 )
-from lakehouse.plan.keeping import (
+from lakehouse.plan.upkeep.keeping import (
     MAINTENANCE,
     Cuts,
     History,
@@ -35,8 +37,6 @@ from lakehouse.plan.keeping import (
     missing_tags,
     old_tags,
 )
-from lakehouse.plan.records import ControlTable
-from lakehouse.plan.tables import MAIN
 from lakehouse.spark import branches, tables
 from lakehouse.spark.control.leases import Upkeep
 from lakehouse.spark.metadata import load_metadata, progress_of_main

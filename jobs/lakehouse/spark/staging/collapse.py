@@ -15,7 +15,7 @@ import pyspark.sql.functions as F
 from pyspark.sql import DataFrame
 
 from lakehouse.envelope import CREATE, DELETE, READ, UPDATE
-from lakehouse.plan.tables import TablePlan
+from lakehouse.plan.batches.tables import TablePlan
 from lakehouse.spark.sql import all_of, literal
 
 NEW, SUPERSEDED, QUARANTINED = "new", "superseded", "quarantined"

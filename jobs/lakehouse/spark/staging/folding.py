@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import pyspark.sql.functions as F
 from pyspark.sql import DataFrame
 
-from lakehouse.plan.tables import TablePlan
+from lakehouse.plan.batches.tables import TablePlan
 from lakehouse.spark.decoding.truncates import Truncate
 from lakehouse.spark.once import once
 from lakehouse.spark.staging import collapse, placeholders, tally

@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from lakehouse.envelope import CREATE, DELETE
 from lakehouse.names import quote_ident
-from lakehouse.plan.tables import TablePlan, TopicPartition
+from lakehouse.plan.batches.tables import TablePlan, TopicPartition
 from lakehouse.spark import tables
 from lakehouse.spark.decoding.truncates import Truncate, as_array
 from lakehouse.spark.once import once

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from pyspark.sql import DataFrame
 
-from lakehouse.plan.backfilling import Contents, Gap, Interval, Seen
+from lakehouse.plan.remaking.backfilling import Contents, Gap, Interval, Seen
 from lakehouse.spark.sql import in_partition, literal
 from lakehouse.spark.staging.touched import is_inside
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import pyspark.sql.functions as F
 from pyspark.sql import DataFrame
 
-from lakehouse.plan.tables import TablePlan
+from lakehouse.plan.batches.tables import TablePlan
 from lakehouse.spark.once import once
 from lakehouse.spark.session import are_few, in_tasks, is_one_task, tune
 from lakehouse.spark.staging import stored

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pyiceberg.catalog import Catalog
 from pyspark.sql import SparkSession
 
-from lakehouse.plan.tables import MAIN, TablePlan
+from lakehouse.plan.batches.tables import MAIN, TablePlan
 from lakehouse.spark import altering, tables
 from lakehouse.spark.metadata import load_metadata
 

@@ -14,7 +14,7 @@ from pyspark.sql import types as T
 
 from lakehouse.envelope import DELETE
 from lakehouse.names import quote_ident
-from lakehouse.plan.tables import TablePlan
+from lakehouse.plan.batches.tables import TablePlan
 from lakehouse.spark import altering, tables
 from lakehouse.spark.decoding.truncates import MAX_TRUNCATES, Truncate
 from lakehouse.spark.rows import row_key

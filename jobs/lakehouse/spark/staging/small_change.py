@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
-from lakehouse.plan.tables import MAIN
+from lakehouse.plan.batches.tables import MAIN
 from lakehouse.spark.metadata import head, takes_vectors
 from lakehouse.spark.sql import literal
 from lakehouse.spark.staging import silver, stored

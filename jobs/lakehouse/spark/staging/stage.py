@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from pyspark.sql import DataFrame
 
 from lakehouse.names import quote_ident
-from lakehouse.plan.conservation import summed
-from lakehouse.plan.tables import MAIN, Place, TopicPartition
+from lakehouse.plan.batches.conservation import summed
+from lakehouse.plan.batches.tables import MAIN, Place, TopicPartition
 from lakehouse.spark import metadata, tables
 from lakehouse.spark.decoding import events
 from lakehouse.spark.decoding.truncates import Truncate, load_truncates

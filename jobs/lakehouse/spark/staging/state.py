@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from pyspark.sql import DataFrame
 
 from lakehouse.envelope import DELETE
-from lakehouse.plan.sweeps import ENDS
-from lakehouse.plan.tables import TablePlan
+from lakehouse.plan.batches.sweeps import ENDS
+from lakehouse.plan.batches.tables import TablePlan
 from lakehouse.spark import tables
 from lakehouse.spark.decoding.truncates import Truncate, as_array
 from lakehouse.spark.sql import literal

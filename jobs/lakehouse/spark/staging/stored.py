@@ -11,7 +11,7 @@ import pyspark.sql.functions as F
 from pyspark.sql import Column, DataFrame, SparkSession
 
 from lakehouse.names import quote_ident
-from lakehouse.plan.tables import TablePlan
+from lakehouse.plan.batches.tables import TablePlan
 from lakehouse.spark import tables
 from lakehouse.spark.decoding.values import decode_default
 from lakehouse.spark.rows import key_text, row_key

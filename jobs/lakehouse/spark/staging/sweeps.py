@@ -14,8 +14,8 @@ from pyspark.sql import DataFrame
 
 from lakehouse.envelope import DELETE, INCREMENTAL, READ
 from lakehouse.names import quote_ident
-from lakehouse.plan.sweeps import Generation, Marker
-from lakehouse.plan.tables import Beginning, TablePlan
+from lakehouse.plan.batches.sweeps import Generation, Marker
+from lakehouse.plan.batches.tables import Beginning, TablePlan
 from lakehouse.spark import metadata, tables
 from lakehouse.spark.batches.generations import newest_ended
 from lakehouse.spark.once import once

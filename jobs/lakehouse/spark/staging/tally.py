@@ -13,7 +13,7 @@ import pyspark.sql.functions as F
 from pyspark.sql import DataFrame
 
 from lakehouse.names import quote_ident
-from lakehouse.plan.tables import Place, TablePlan, TopicPartition
+from lakehouse.plan.batches.tables import Place, TablePlan, TopicPartition
 from lakehouse.spark.sql import in_partition, literal
 from lakehouse.spark.staging import collapse
 from lakehouse.spark.staging.state import is_mark

@@ -9,8 +9,8 @@ from __future__ import annotations
 import pyspark.sql.functions as F
 from pyspark.sql import DataFrame
 
-from lakehouse.plan.backfilling import Interval
-from lakehouse.plan.tables import TablePlan
+from lakehouse.plan.batches.tables import TablePlan
+from lakehouse.plan.remaking.backfilling import Interval
 from lakehouse.spark.batches.batch import Batch
 from lakehouse.spark.decoding.events import table_rows
 from lakehouse.spark.once import once

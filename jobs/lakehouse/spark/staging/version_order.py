@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame
 
 from lakehouse.envelope import CREATE, DELETE
 from lakehouse.names import quote_ident
-from lakehouse.plan.tables import TablePlan
+from lakehouse.plan.batches.tables import TablePlan
 from lakehouse.spark.decoding.truncates import Truncate, as_array
 from lakehouse.spark.sql import any_of, literal
 from lakehouse.spark.staging.collapse import NEW

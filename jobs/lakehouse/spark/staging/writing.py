@@ -14,8 +14,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from lakehouse.envelope import DELETE, UPDATE
 from lakehouse.names import quote_ident
-from lakehouse.plan.tables import TablePlan
-from lakehouse.plan.types import Column
+from lakehouse.plan.batches.tables import TablePlan
+from lakehouse.plan.schemas.types import Column
 from lakehouse.spark import branches, metadata, tables
 from lakehouse.spark.decoding.truncates import Truncate, end_of
 from lakehouse.spark.decoding.values import decode_default

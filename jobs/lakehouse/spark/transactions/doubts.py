@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame
 
 from lakehouse.config import SourceConfig, TopicRole
 from lakehouse.envelope import ERASED
-from lakehouse.plan.offsets import LandedOffsets
+from lakehouse.plan.topics.offsets import LandedOffsets
 from lakehouse.spark.once import once
 from lakehouse.spark.sql import literal
 from lakehouse.spark.transactions.arrivals import arrived_since

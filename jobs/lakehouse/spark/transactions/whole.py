@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, Row
 
 from lakehouse.config import SourceConfig
 from lakehouse.connectors import Connector
-from lakehouse.plan.offsets import LandedOffsets
+from lakehouse.plan.topics.offsets import LandedOffsets
 from lakehouse.spark.once import once
 from lakehouse.spark.parsing.positions import commit_of, commit_part
 from lakehouse.spark.sql import literal

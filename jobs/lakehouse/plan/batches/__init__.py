@@ -1,0 +1,1 @@
+"""From the profile of a batch to the plans of its tables."""

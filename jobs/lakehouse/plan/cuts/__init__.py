@@ -1,0 +1,1 @@
+"""Cuts: what is staged, announced and published, and how far it is behind."""

@@ -1,0 +1,1 @@
+"""Tables made again from bronze, rows erased, messages judged again: what may be done, and how."""

@@ -1,0 +1,1 @@
+"""What maintenance keeps of a table, and which tables it compacts."""
