@@ -14,7 +14,7 @@ from lakehouse.plan.records import CONTROL_TABLES
 from lakehouse.plan.remaking.erasing import Erasure
 from lakehouse.plan.remaking.rebuilding import Rebuild
 from lakehouse.steps.context import StepOutcome
-from lakehouse.steps.erasure import erase_all
+from lakehouse.steps.removal.erasure import erase_all
 from lakehouse.steps.runner import execute
 from tests.support.canaries import Search
 from tests.support.debezium import Postgres, Table, column

@@ -9,7 +9,6 @@ import pytest
 from lakehouse.config import parse_source
 from lakehouse.errors import ConfigError
 from lakehouse.plan.doctor.binlog import BinlogFacts, has_cascade, judge_binlog
-from lakehouse.plan.doctor.captured import captures
 from lakehouse.plan.doctor.findings import Level
 from lakehouse.plan.doctor.postgresql import (
     PostgresFacts,
@@ -18,6 +17,7 @@ from lakehouse.plan.doctor.postgresql import (
     Slot,
     judge_postgresql,
 )
+from lakehouse.plan.signals.captured import captures
 
 ORDERS = PostgresTable("public", "orders", "d", has_key=True)
 PUBLICATION = Publication("dbz", frozenset({"insert", "update", "delete", "truncate"}))

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 
 from lakehouse.config import parse_source
 from lakehouse.names import TableIdentity
+from lakehouse.plan.cuts.snapshots import publication, topics_of
 from lakehouse.plan.records import CutRow
-from lakehouse.plan.signals.published import publication, topics_of
 from lakehouse.plan.topics.offsets import PartitionBounds, TopicBounds
 
 SOURCE = parse_source('connector = "postgresql"\ntopic_prefix = "shop"\n', "shop")

@@ -1,8 +1,8 @@
 """Types of columns as sources name them: the one list of what a TOML file may declare.
 
 In: text such as `decimal(12,4)`, `BIGINT(20) UNSIGNED` or `timestamp(6) with time zone`. Out: the
-family that decides how its values are read, with its sizes. `plan.row_schema` has the rules of each
-family. MySQL's and TiDB's: https://docs.pingcap.com/tidb/stable/data-type-overview/
+family that decides how its values are read, with its sizes. `plan.schemas.row_schema` has the
+rules of each family. MySQL's and TiDB's: https://docs.pingcap.com/tidb/stable/data-type-overview/
 """
 
 from __future__ import annotations

@@ -10,8 +10,8 @@ from infra.clients import connection, query
 from infra.sources import Database
 from lakehouse.names import quote_ident
 from lakehouse.plan.doctor.binlog import BinlogFacts, has_cascade
-from lakehouse.plan.doctor.captured import captures
 from lakehouse.plan.doctor.postgresql import PostgresFacts, PostgresTable, Publication, Slot
+from lakehouse.plan.signals.captured import captures
 
 _SLOT = """
 SELECT slot_name, active, wal_status,

@@ -52,7 +52,7 @@ class High:
     """The highest position number of a topic partition, in the newest of its logs.
 
     Attributes:
-        log: As `spark.epochs.log_of` gives it; empty for the first log.
+        log: As `spark.parsing.epochs.log_of` gives it; empty for the first log.
     """
 
     log: str

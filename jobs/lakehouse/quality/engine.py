@@ -93,7 +93,7 @@ def _make_datasource() -> PandasDatasource:
         )
 
         import expectations.building  # noqa: F401, PLC0415
-    # No temporary site: the pages are written by `quality.docs`.
+    # No temporary site: the pages are written by `quality.reports.docs`.
     stores = InMemoryStoreBackendDefaults(init_temp_docs_sites=False)
     configuration = DataContextConfig(store_backend_defaults=stores, analytics_enabled=False)
     context = gx.get_context(mode="ephemeral", project_config=configuration)

@@ -15,11 +15,11 @@ from confluent_kafka import Message
 from lakehouse.config import SourceConfig
 from lakehouse.errors import NotYet, SignalRefused, SnapshotFailed
 from lakehouse.names import parse_table
+from lakehouse.plan.cuts.snapshots import Publication, publication, topics_of
 from lakehouse.plan.signals.followed import Followed
 from lakehouse.plan.signals.handover import Handover
 from lakehouse.plan.signals.notifications import parse_notification
 from lakehouse.plan.signals.progress import advance, begin, said
-from lakehouse.plan.signals.published import Publication, publication, topics_of
 from lakehouse.plan.signals.request import Action
 from lakehouse.signalling.topics import consumer, end_offsets, poll
 from lakehouse.spark.control.ledger import Ledger

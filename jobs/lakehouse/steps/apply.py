@@ -22,19 +22,19 @@ from lakehouse.spark.bronze.lost_offsets import lost_topics
 from lakehouse.spark.bronze.table import Bronze
 from lakehouse.spark.ordering.since import since_cut
 from lakehouse.spark.staging.stage import Staged
-from lakehouse.steps.applying import Applying
-from lakehouse.steps.backfill import backfill
+from lakehouse.steps.batches.applying import Applying
+from lakehouse.steps.batches.handing_over import held_keys, staged_cut
+from lakehouse.steps.batches.outcomes import outcomes
+from lakehouse.steps.batches.planning import table_plans
+from lakehouse.steps.batches.staging import highs, stage_all
+from lakehouse.steps.batches.staleness import stale_columns
 from lakehouse.steps.context import Json, StepContext, StepOutcome
-from lakehouse.steps.erasing import erase
-from lakehouse.steps.handing_over import held_keys, staged_cut
-from lakehouse.steps.outcomes import outcomes
-from lakehouse.steps.planning import table_plans
 from lakehouse.steps.quarantine import quarantine
-from lakehouse.steps.reapply import reapply
-from lakehouse.steps.rebuild import rebuild
-from lakehouse.steps.removing import remove
-from lakehouse.steps.staging import highs, stage_all
-from lakehouse.steps.staleness import stale_columns
+from lakehouse.steps.remaking.backfill import backfill
+from lakehouse.steps.remaking.reapply import reapply
+from lakehouse.steps.remaking.rebuild import rebuild
+from lakehouse.steps.removal.erasing import erase
+from lakehouse.steps.removal.removing import remove
 from lakehouse.steps.turn import Turn, in_turn
 
 

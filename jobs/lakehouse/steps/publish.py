@@ -21,7 +21,7 @@ from lakehouse.spark import metadata
 from lakehouse.spark.control.leases import Leases
 from lakehouse.steps.context import StepContext, StepOutcome
 from lakehouse.steps.forwarding import finish, roll_forward
-from lakehouse.steps.reapply import settle
+from lakehouse.steps.remaking.reapply import settle
 from lakehouse.steps.tidying import tidy
 
 # Verdicts with which a changed table's rows may be published; no verdict is none of them.

@@ -1,7 +1,7 @@
 """From the profile of a batch to the plans of its tables: pure decisions.
 
-In: groups of messages (`spark.profile`), schemas, what silver has, what earlier cuts left behind.
-Out: one `TablePlan` for each source table, or the reason why a table is held.
+In: groups of messages (`spark.batches.profile`), schemas, what silver has, what earlier cuts left
+behind. Out: one `TablePlan` for each source table, or the reason why a table is held.
 """
 
 from __future__ import annotations

@@ -20,9 +20,9 @@ from lakehouse.config import SourceConfig, TopicRole, topic_role
 from lakehouse.connectors import CONNECTORS
 from lakehouse.names import RETIRED, TableIdentity, format_table
 from lakehouse.plan.cuts.published import excluded_of, identities_of, start_of_batch
+from lakehouse.plan.cuts.snapshots import topics_of
 from lakehouse.plan.progress import Progress
 from lakehouse.plan.records import CutRow
-from lakehouse.plan.signals.published import topics_of
 from lakehouse.plan.topics.offsets import LandedOffsets, TopicBounds, offsets_behind
 
 TopicPartition = tuple[str, int]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from lakehouse.config import SourceConfig
 from lakehouse.errors import ConfigError, SignalRefused
 from lakehouse.names import TableIdentity, format_table
-from lakehouse.plan.doctor.captured import captures
+from lakehouse.plan.signals.captured import captures
 from lakehouse.plan.signals.connector import BLOCKING_SINCE, SURROGATE_KEY_SINCE, SignalFacts
 from lakehouse.plan.signals.request import Action, Request, SnapshotType
 

@@ -1,7 +1,7 @@
 """The maintenance of one table: compaction, expiry, leftovers.
 
 In: a table, and what stays of it. Out: fewer and larger files, fewer snapshots, the same rows.
-What is to be kept is decided in `plan.keeping`, from the metadata that is read here.
+What is to be kept is decided in `plan.upkeep.keeping`, from the metadata that is read here.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def table_names(catalog: Catalog, namespace: str) -> list[str]:
 
 
 def history_of(metadata: TableMetadata) -> History:
-    """A table's snapshots and refs, as `plan.keeping` judges them."""
+    """A table's snapshots and refs, as `plan.upkeep.keeping` judges them."""
     # A log that expiry has cut off lacks those that `main` left before all that it has.
     left = {each.snapshot_id: then.timestamp_ms for each, then in pairwise(metadata.snapshot_log)}
     snapshots = {

@@ -19,8 +19,8 @@ from lakehouse.plan.remaking.replay import Fate, fate
 from lakehouse.spark import branches, metadata
 from lakehouse.spark.batches.replay import at_places, load_messages
 from lakehouse.steps.context import Json, StepContext
-from lakehouse.steps.reapply import judgement, open_messages
-from lakehouse.steps.remaking import Built, Part, branch_of
+from lakehouse.steps.remaking.reapply import judgement, open_messages
+from lakehouse.steps.remaking.remaking import Built, Part, branch_of
 
 
 def replacing_cut(

@@ -15,8 +15,8 @@ from lakehouse.plan.remaking.erasing import ERASURE, Erasure
 from lakehouse.spark.control.ledger import Ledger
 from lakehouse.spark.session import spark_session
 from lakehouse.steps.context import StepContext, StepOutcome
-from lakehouse.steps.forgetting import forget
 from lakehouse.steps.lifeline import begin_application
+from lakehouse.steps.removal.forgetting import forget
 from lakehouse.steps.runner import execute, run_recorded
 
 _STEPS: tuple[Step, ...] = ("apply", "validate", "publish")

@@ -30,11 +30,11 @@ from lakehouse.spark.ordering.since import Since
 from lakehouse.spark.rewriting.replacing import begin_empty
 from lakehouse.spark.staging import silver
 from lakehouse.spark.staging.stage import Staged
-from lakehouse.steps.applying import Applying, Rebuilt, slug
+from lakehouse.steps.batches.applying import Applying, Rebuilt, slug
+from lakehouse.steps.batches.handing_over import staged_table
+from lakehouse.steps.batches.planning import table_plans
+from lakehouse.steps.batches.staging import stage_all
 from lakehouse.steps.context import StepContext
-from lakehouse.steps.handing_over import staged_table
-from lakehouse.steps.planning import table_plans
-from lakehouse.steps.staging import stage_all
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,11 +23,11 @@ from lakehouse.spark.ordering.since import Since
 from lakehouse.spark.rewriting.removed import Removed, keep_out
 from lakehouse.spark.session import tune
 from lakehouse.spark.staging.properties import properties_of
-from lakehouse.steps.applying import Rebuilt, commit_summary
+from lakehouse.steps.batches.applying import Rebuilt, commit_summary
+from lakehouse.steps.batches.handing_over import staged_table
+from lakehouse.steps.batches.staging import stage_all
 from lakehouse.steps.context import StepContext
-from lakehouse.steps.handing_over import staged_table
-from lakehouse.steps.remaking import Built, Part, begin, fitting, opened, plans_of, staged
-from lakehouse.steps.staging import stage_all
+from lakehouse.steps.remaking.remaking import Built, Part, begin, fitting, opened, plans_of, staged
 from lakehouse.steps.together import together
 
 

@@ -38,9 +38,9 @@ from lakehouse.quality.schemas.statements import additions, renames
 from lakehouse.quality.schemas.versions import holds, keeping
 from lakehouse.spark.batches.generations import with_earlier
 from lakehouse.spark.staging.properties import properties_of
-from lakehouse.steps.applying import Applying
-from lakehouse.steps.column_notes import column_notes
-from lakehouse.steps.grounds import added_to, ground_of
+from lakehouse.steps.batches.applying import Applying
+from lakehouse.steps.batches.column_notes import column_notes
+from lakehouse.steps.batches.grounds import added_to, ground_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from lakehouse.spark.bronze.table import Bronze
 from lakehouse.spark.rewriting.stale_rows import has_older_rows, shown_values
 from lakehouse.spark.staging.silver import cdc_name
 from lakehouse.spark.staging.stage import Staged
-from lakehouse.steps.applying import Applying
+from lakehouse.steps.batches.applying import Applying
 
 
 def stale_columns(

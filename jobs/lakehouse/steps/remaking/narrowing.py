@@ -33,10 +33,10 @@ from lakehouse.spark.rewriting.healing import Healing, heal, held_keys
 from lakehouse.spark.session import tune
 from lakehouse.spark.staging import silver
 from lakehouse.spark.staging.touched import of_interval, touched_keys
-from lakehouse.steps.applying import Applying, Rebuilt, commit_summary, staging_branch
+from lakehouse.steps.batches.applying import Applying, Rebuilt, commit_summary, staging_branch
 from lakehouse.steps.context import StepContext
-from lakehouse.steps.remaking import Built, begin, fitting, staged
-from lakehouse.steps.replacement import drop_branches
+from lakehouse.steps.remaking.remaking import Built, begin, fitting, staged
+from lakehouse.steps.remaking.replacement import drop_branches
 from lakehouse.steps.together import together
 
 

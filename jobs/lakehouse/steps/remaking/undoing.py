@@ -20,7 +20,7 @@ from lakehouse.spark import branches, metadata, tables
 from lakehouse.spark.rewriting.replacing import begin_empty
 from lakehouse.spark.staging import silver
 from lakehouse.steps.context import StepContext
-from lakehouse.steps.remaking import Built, branch_of
+from lakehouse.steps.remaking.remaking import Built, branch_of
 
 
 def take_back(context: StepContext, choice: Choice) -> Built:

@@ -26,9 +26,9 @@ from lakehouse.spark.rewriting.removing import Removing, remove_rows
 from lakehouse.spark.staging.properties import properties_of, remember_soft
 from lakehouse.spark.staging.silver import cdc_of
 from lakehouse.spark.tables import full_name
-from lakehouse.steps.applying import commit_summary, staging_branch
+from lakehouse.steps.batches.applying import commit_summary, staging_branch
 from lakehouse.steps.context import Json, StepContext, StepOutcome
-from lakehouse.steps.reapply import laws_before
+from lakehouse.steps.remaking.reapply import laws_before
 from lakehouse.steps.turn import Turn, in_turn, needed
 
 

@@ -19,7 +19,7 @@ from lakehouse.spark.batches.reached import reached
 from lakehouse.spark.sessions import Sessions
 from lakehouse.spark.staging.stage import Staged, stage_table
 from lakehouse.spark.staging.writing import Work
-from lakehouse.steps.applying import Applying, commit_summary
+from lakehouse.steps.batches.applying import Applying, commit_summary
 from lakehouse.steps.together import together
 
 

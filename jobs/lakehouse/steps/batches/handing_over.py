@@ -24,8 +24,8 @@ from lakehouse.spark.batches.reached import reached_below
 from lakehouse.spark.metadata import is_only_rewritten
 from lakehouse.spark.staging import silver
 from lakehouse.spark.staging.stage import Staged
-from lakehouse.steps.applying import Applying
-from lakehouse.steps.table_findings import table_findings
+from lakehouse.steps.batches.applying import Applying
+from lakehouse.steps.batches.table_findings import table_findings
 
 
 def staged_cut(

@@ -37,11 +37,11 @@ from lakehouse.spark.batches.replay import load_messages, open_replay
 from lakehouse.spark.ordering.since import since_cut
 from lakehouse.spark.staging.stage import Staged
 from lakehouse.spark.staging.tally import MAX_QUARANTINED
-from lakehouse.steps.applying import Applying
+from lakehouse.steps.batches.applying import Applying
+from lakehouse.steps.batches.handing_over import staged_cut
+from lakehouse.steps.batches.planning import table_plans
+from lakehouse.steps.batches.staging import highs, stage_all
 from lakehouse.steps.context import Json, StepContext, StepOutcome
-from lakehouse.steps.handing_over import staged_cut
-from lakehouse.steps.planning import table_plans
-from lakehouse.steps.staging import highs, stage_all
 from lakehouse.steps.turn import Turn, in_turn
 
 

@@ -14,7 +14,7 @@ from lakehouse.plan.remaking.rebuilding import Ground
 from lakehouse.spark.metadata import head
 from lakehouse.spark.staging import silver
 from lakehouse.spark.staging.properties import Properties
-from lakehouse.steps.applying import Applying
+from lakehouse.steps.batches.applying import Applying
 
 
 def added_to(work: Applying, identifier: str, stored: Properties) -> str:

@@ -23,13 +23,13 @@ from lakehouse.spark.rewriting.comparing import compare_or_replace
 from lakehouse.spark.session import tune
 from lakehouse.steps.context import Json, StepContext, StepOutcome
 from lakehouse.steps.quarantine import quarantine
-from lakehouse.steps.reapply import laws_before
-from lakehouse.steps.rebuilding import build, catch_up, without_removed
-from lakehouse.steps.remaking import Built
-from lakehouse.steps.replacement import became, drop_branches, fates_of, replacing_cut
+from lakehouse.steps.remaking.reapply import laws_before
+from lakehouse.steps.remaking.rebuilding import build, catch_up, without_removed
+from lakehouse.steps.remaking.remaking import Built
+from lakehouse.steps.remaking.replacement import became, drop_branches, fates_of, replacing_cut
+from lakehouse.steps.remaking.undoing import reopen, take_back
 from lakehouse.steps.together import together
 from lakehouse.steps.turn import Turn, in_turn, needed
-from lakehouse.steps.undoing import reopen, take_back
 
 
 def rebuild(context: StepContext, asked: Rebuild) -> StepOutcome:

@@ -36,10 +36,10 @@ from lakehouse.spark.rewriting.erased_rows import Erasing, erase_rows, has_trace
 from lakehouse.spark.rewriting.healing import held_keys
 from lakehouse.spark.staging.silver import cdc_of, is_live
 from lakehouse.spark.tables import at_ref, full_name
-from lakehouse.steps.applying import Applying, commit_summary, staging_branch
+from lakehouse.steps.batches.applying import Applying, commit_summary, staging_branch
 from lakehouse.steps.context import Json, StepContext, StepOutcome
-from lakehouse.steps.reapply import laws_before
-from lakehouse.steps.remaking import begin, fitting
+from lakehouse.steps.remaking.reapply import laws_before
+from lakehouse.steps.remaking.remaking import begin, fitting
 from lakehouse.steps.turn import Turn, in_turn, needed
 
 _TRIES = 5

@@ -27,10 +27,10 @@ from lakehouse.plan.remaking.replay import replay_laws
 from lakehouse.spark.bronze.table import Bronze
 from lakehouse.spark.staging.interval import contents
 from lakehouse.steps.context import Json, StepContext, StepOutcome
-from lakehouse.steps.narrowing import Narrowed, heal_all, healed, narrow, put_away
 from lakehouse.steps.quarantine import quarantine
-from lakehouse.steps.reapply import laws_before
-from lakehouse.steps.replacement import became, fates_of, replacing_cut
+from lakehouse.steps.remaking.narrowing import Narrowed, heal_all, healed, narrow, put_away
+from lakehouse.steps.remaking.reapply import laws_before
+from lakehouse.steps.remaking.replacement import became, fates_of, replacing_cut
 from lakehouse.steps.turn import Turn, in_turn, needed
 
 

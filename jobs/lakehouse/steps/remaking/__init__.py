@@ -1,0 +1,1 @@
+"""Tables made again from bronze, whole or in part, in the place of those that run."""
