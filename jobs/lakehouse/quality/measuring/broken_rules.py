@@ -71,9 +71,11 @@ def _with_broken_rules(session: SparkSession, target: Target, scope: Scope) -> T
 
 def _why(session: SparkSession, rows: SilverRows, rule: OwnRule) -> Iterator[str]:
     """Why a rule cannot be computed, without a value of a row; nothing where it can."""
-    test = rows.rule_tests[rule_metric(rule.name)]
+    test = rows.row.rule_tests[rule_metric(rule.name)]
     hashed = rows.unique_hash(rule)
-    query = f"SELECT sum({test}), max({hashed}) FROM {rows.target.relation} WHERE {rows.is_judged}"
+    query = (
+        f"SELECT sum({test}), max({hashed}) FROM {rows.target.relation} WHERE {rows.row.is_judged}"
+    )
     try:
         session.sql(query).collect()
     except PySparkException as failure:

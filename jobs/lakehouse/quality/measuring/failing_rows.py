@@ -46,7 +46,7 @@ class FailingRows:
         if metric == "dangling_references" and self.references:
             counted = any_of(each.dangling for each in self.references)
         elif test := self._tests.get(metric):
-            counted = f"({self.rows.is_judged}) AND ({test}) > 0"
+            counted = f"({self.rows.row.is_judged}) AND ({test}) > 0"
         else:
             return None
         return (
@@ -59,13 +59,13 @@ class FailingRows:
         """Metric → whether a row is bad; none for rules that need rows, and do not refuse them."""
         own = {rule_metric(rule.name): rule for rule in self.rows.target.rules}
         tests = {
-            name: self._repeats(names) if names and self.rows.has_columns(names) else test
-            for name, test in self.rows.rule_tests.items()
+            name: self._repeats(names) if names and self.rows.row.has_columns(names) else test
+            for name, test in self.rows.row.rule_tests.items()
             for names in [own[name].unique]
             if not own[name].at_least and not own[name].rows
             if own[name].name not in self.rows.target.broken
         }
-        return {**self.rows.tests, **tests}
+        return {**self.rows.row.tests, **tests}
 
     def _repeats(self, names: Sequence[str]) -> str:
         """Whether another row has the values of a row in some columns."""
@@ -89,7 +89,7 @@ class FailingRows:
     @property
     def _older(self) -> str:
         """Keys with an older version than the published one, and the message of each of both."""
-        staged = f"({self._versions} FROM {self._staged} WHERE {self.rows.is_judged}) s"
+        staged = f"({self._versions} FROM {self._staged} WHERE {self.rows.row.is_judged}) s"
         published = f"({self._versions} FROM {self.rows.target.published}) p"
         return (
             f"SELECT {self._key} key, array(s.__message, p.__message) messages "

@@ -92,7 +92,7 @@ class ReferenceRows:
         if target.settled is not None:
             long_ago = f"unix_seconds({cdc}.source_ts) < {int(target.settled.timestamp())}"
             counts = any_of((counts, all_of((f"{cdc}.op = {literal(READ)}", long_ago))))
-        return all_of((self.rows.is_changed, counts, _present(self.reference.columns)))
+        return all_of((self.rows.row.is_changed, counts, _present(self.reference.columns)))
 
     @property
     def _kinds(self) -> tuple[list[str], list[str]]:

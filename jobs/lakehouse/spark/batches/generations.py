@@ -18,9 +18,10 @@ from lakehouse.envelope import READ
 from lakehouse.plan.batches.sweeps import ENDS, STARTS, Generation, Marker, newest_generation
 from lakehouse.plan.batches.tables import Beginning, SweepRule, TablePlan
 from lakehouse.plan.progress import Progress
+from lakehouse.spark.bronze.slices import read_slice
 from lakehouse.spark.decoding.events import belongs_to
 from lakehouse.spark.ordering.since import Since
-from lakehouse.spark.parsing.envelopes import parse, read_slice
+from lakehouse.spark.parsing.envelopes import parse
 from lakehouse.spark.sql import in_partition, literal
 
 _MAX_MARKERS = 10_000

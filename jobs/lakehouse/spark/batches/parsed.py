@@ -22,11 +22,12 @@ from lakehouse.spark.batches.incarnations import with_incarnations
 from lakehouse.spark.batches.profile import profile
 from lakehouse.spark.batches.schema_samples import SchemaSamples
 from lakehouse.spark.bronze.appended import appends, known_snapshot
+from lakehouse.spark.bronze.slices import read_slice
 from lakehouse.spark.bronze.table import Bronze
 from lakehouse.spark.once import once
 from lakehouse.spark.ordering.new_logs import Followed, follow_logs
 from lakehouse.spark.ordering.since import Since
-from lakehouse.spark.parsing.envelopes import ROWS_OF_WORK, parse, read_slice
+from lakehouse.spark.parsing.envelopes import ROWS_OF_WORK, parse
 from lakehouse.spark.session import are_few, in_tasks, tune
 
 # Iceberg reads small files together, 16 MB at a time, whatever is to be done with their rows.

@@ -23,8 +23,9 @@ from lakehouse.plan.progress import Progress
 from lakehouse.plan.records import CutRow
 from lakehouse.plan.schemas.incarnations import Incarnations
 from lakehouse.plan.topics.offsets import LandedOffsets
+from lakehouse.spark.bronze.slices import read_slice
 from lakehouse.spark.once import once
-from lakehouse.spark.parsing.envelopes import ROWS_OF_WORK, parse, read_slice
+from lakehouse.spark.parsing.envelopes import ROWS_OF_WORK, parse
 from lakehouse.spark.session import tuned
 from lakehouse.spark.sql import any_of, in_partition
 

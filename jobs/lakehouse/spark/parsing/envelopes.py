@@ -10,60 +10,27 @@ keeps numbers exact and refuses duplicate keys, unlike from_json
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Sequence
 
 import pyspark.sql.functions as F
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame
 
-from lakehouse.config import SourceConfig, TopicRole, mapped_table, topic_role
+from lakehouse.config import SourceConfig, TopicRole, topic_role
 from lakehouse.connectors import Connector
 from lakehouse.envelope import NEW_KEY, OLD_KEY, PLACEHOLDER_MARKS, TRUNCATE
-from lakehouse.names import TableIdentity, bronze_table
 from lakehouse.plan.epochs import Epoch
-from lakehouse.plan.progress import Progress
-from lakehouse.plan.topics.offsets import LandedOffsets
 from lakehouse.spark.parsing import placing, positions
 from lakehouse.spark.parsing.documents import with_documents
 from lakehouse.spark.parsing.epochs import confirmed_log, log_of
+from lakehouse.spark.parsing.mapped_tables import by_topic, with_mapped_table
 from lakehouse.spark.parsing.reasons import IDENTITY, judge, minus_zero, symptoms
-from lakehouse.spark.sql import any_of, in_partition, literal
-from lakehouse.spark.tables import full_name
+from lakehouse.spark.sql import any_of, literal
 
 # To parse a message is as much work as a query's over so many rows.
 ROWS_OF_WORK = 4
 # Comments may stand before it; ALTER TABLE … TRUNCATE PARTITION is none.
 _TRUNCATE_STATEMENT = r"(?is)^(\s|/\*.*?\*/)*truncate\s"
-_NO_OPTIONS: Mapping[str, str] = MappingProxyType({})
 _COMMON = ("connector", "name", "snapshot", "ts_ms", "gtid", "txId", "lsn", *IDENTITY.values())
-
-
-def read_slice(
-    spark: SparkSession,
-    source: SourceConfig,
-    start: Progress,
-    end: LandedOffsets,
-    options: Mapping[str, str] = _NO_OPTIONS,
-) -> DataFrame:
-    """Bronze rows of a source in `[start, end)` of each topic partition.
-
-    Args:
-        spark: The session.
-        source: The source.
-        start: Where it begins.
-        end: Where it ends.
-        options: Iceberg's for reading.
-    """
-    bronze = spark.read.options(**options).table(full_name(bronze_table(source.name)))
-    return bronze.where(
-        any_of(
-            f"{in_partition((topic, number))} "
-            f"AND offset >= {start.next_offset(topic, number)} AND offset < {behind}"
-            for topic, progress in end.topics.items()
-            for number, behind in progress.next_offsets.items()
-            if start.next_offset(topic, number) < behind
-        )
-    )
 
 
 def parse(
@@ -103,7 +70,7 @@ def parse(
         "landed_at",
         "key",
         F.col("value").isNull().alias("value_null"),
-        F.coalesce(_lookup(F.col("topic"), others), F.lit(str(TopicRole.DATA))).alias("role"),
+        F.coalesce(by_topic(others), F.lit(str(TopicRole.DATA))).alias("role"),
         *symptoms(),
         _is_half().alias("is_half"),
         "value",
@@ -120,7 +87,7 @@ def parse(
         _get("payload", "$.transaction", "struct<id:string,total_order:string>").alias("t"),
         _get("key_payload", "$", "map<string,string>").alias("key_tokens"),
     )
-    identified = _identified(_with_operation(fields, connector), source, topics)
+    identified = with_mapped_table(_with_operation(fields, connector), source, topics)
     placed = _place(identified, connector)
     return judge(_in_logs(_alone(placed, source), epochs), source, connector)
 
@@ -138,26 +105,6 @@ def _with_operation(fields: DataFrame, connector: Connector) -> DataFrame:
         F.when(is_truncate, F.lit(TRUNCATE)).otherwise(F.col("sent_op")).alias("op"),
         is_schema_change.alias("is_schema_change"),
     )
-
-
-def _identified(rows: DataFrame, source: SourceConfig, topics: list[str]) -> DataFrame:
-    """With the table that the TOML file maps a topic to, where a source block names none."""
-    mapped = {topic: table for topic in topics if (table := mapped_table(source, topic))}
-    if not mapped:
-        return rows
-    lacks = F.coalesce(F.col("s.table"), F.lit("")) == ""
-    block = F.col("s")
-    for path in IDENTITY.values():
-        given = {topic: _parts(table)[path] for topic, table in mapped.items()}
-        found = _lookup(F.col("topic"), {t: part for t, part in given.items() if part is not None})
-        part = F.when(lacks, F.coalesce(found, F.col("s").getField(path)))
-        block = block.withField(path, part.otherwise(F.col("s").getField(path)))
-    return rows.withColumn("s", block)
-
-
-def _parts(table: TableIdentity) -> dict[str, str | None]:
-    """A table's identity as a source block writes it."""
-    return {"db": table.database, "schema": table.schema_name, "table": table.table}
 
 
 def _place(fields: DataFrame, connector: Connector) -> DataFrame:
@@ -240,8 +187,3 @@ def _alone(placed: DataFrame, source: SourceConfig) -> DataFrame:
     is_kept = source.transactions.consistent and source.kafka.transactions is not None
     is_alone = "is_half AND transaction IS NULL" if is_kept else "is_half"
     return placed.selectExpr("*", f"{is_alone} AS alone", "unix_millis(timestamp) AS arrived_ms")
-
-
-def _lookup(key: Column, values: Mapping[str, str]) -> Column:
-    pairs = [F.lit(text) for pair in values.items() for text in pair]
-    return F.element_at(F.create_map(*pairs), key) if pairs else F.lit(None).cast("string")

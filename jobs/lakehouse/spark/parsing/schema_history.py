@@ -11,7 +11,7 @@ from lakehouse.config import SourceConfig
 from lakehouse.plan.epochs import Epoch
 from lakehouse.plan.progress import Progress
 from lakehouse.plan.topics.offsets import LandedOffsets
-from lakehouse.spark.parsing.envelopes import read_slice
+from lakehouse.spark.bronze.slices import read_slice
 from lakehouse.spark.parsing.epochs import log_of
 
 # A source has a record for each statement of its whole life.
