@@ -7,8 +7,9 @@ import pytest
 from infra.registrations import Surroundings, plan_registration
 from infra.sources import SAMPLE_SOURCES, Database
 from lakehouse.config import Settings, load_source, parse_source
-from lakehouse.plan.doctor.connector import is_of_source, judge_connector, judge_running
+from lakehouse.plan.doctor.connector import judge_connector
 from lakehouse.plan.doctor.findings import Level, exit_code, sentence
+from lakehouse.plan.doctor.running import is_of_source, judge_running
 from lakehouse.plan.doctor.settings import RULES
 
 POSTGRESQL = parse_source('connector = "postgresql"\ntopic_prefix = "shop"\n', "shop")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from infra.connect_api import ConnectApi, ConnectorStatus
 from infra.errors import NotReady
 from lakehouse.config import SourceConfig
-from lakehouse.plan.doctor.connector import is_of_source
+from lakehouse.plan.doctor.running import is_of_source
 
 
 @dataclass(frozen=True, slots=True)

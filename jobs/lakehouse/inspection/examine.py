@@ -16,9 +16,10 @@ from lakehouse.inspection.databases import read_binlog, read_postgresql
 from lakehouse.inspection.tables import read_all
 from lakehouse.inspection.topics import read_source_topics
 from lakehouse.plan.doctor.binlog import judge_binlog
-from lakehouse.plan.doctor.connector import judge_connector, judge_running
+from lakehouse.plan.doctor.connector import judge_connector
 from lakehouse.plan.doctor.findings import Finding
 from lakehouse.plan.doctor.postgresql import judge_postgresql
+from lakehouse.plan.doctor.running import judge_running
 from lakehouse.plan.doctor.tables import judge_tables
 from lakehouse.plan.doctor.topics import judge_topics
 from lakehouse.spark.control.ledger import Ledger

@@ -8,6 +8,7 @@ from lakehouse.config import SourceConfig
 from lakehouse.plan.doctor.findings import Finding, Level, Promise
 from lakehouse.plan.doctor.settings import RULES, SNAPSHOT_MODES, WITH_TRUNCATE, Rule
 from lakehouse.plan.doctor.signal_tables import judge_signal_tables
+from lakehouse.plan.doctor.transforms import judge_transforms
 
 Config = Mapping[str, str]
 _JSON = "org.apache.kafka.connect.json.JsonConverter"
@@ -20,8 +21,6 @@ _FILTERS = (
     "column.truncate.to.",
     "message.key.columns",
 )
-_FLATTENING = ("ExtractNewRecordState", "ExtractField", "Flatten", "EventRouter", "ExtractChanged")
-_ROUTING = ("ByLogicalTableRouter", "RegexRouter", "TimestampRouter", "SchemaNameRouter")
 
 
 def judge_connector(name: str, config: Config, source: SourceConfig) -> tuple[Finding, ...]:
@@ -38,7 +37,7 @@ def judge_connector(name: str, config: Config, source: SourceConfig) -> tuple[Fi
         _converters,
         _skipped_operations,
         _snapshots,
-        _transforms,
+        judge_transforms,
         _filters,
         _transactions,
         judge_signal_tables,
@@ -47,53 +46,6 @@ def judge_connector(name: str, config: Config, source: SourceConfig) -> tuple[Fi
     for judgement in judgements:
         found += judgement(subject, config, source)
     return tuple(found)
-
-
-def judge_running(connectors: Mapping[str, str], source: SourceConfig) -> tuple[Finding, ...]:
-    """Whether one connector writes the source's topics, and runs.
-
-    Args:
-        connectors: Name of each connector with the source's prefix → why it does not run, or "".
-        source: The source.
-    """
-    found = [
-        Finding(
-            Level.WARNING,
-            f"connector {name}",
-            "state",
-            repr(why.partition("\n")[0]),
-            "'RUNNING'",
-            Promise.NO_LOSS,
-            "Nothing arrives, and the source's log goes on without it.",
-            f"mend the cause, then POST /connectors/{name}/restart?includeTasks=true",
-        )
-        for name, why in connectors.items()
-        if why
-    ]
-    if len(connectors) == 1:
-        return tuple(found)
-    several = len(connectors) > 1
-    number = Finding(
-        Level.BREAKS if several else Level.WARNING,
-        f"topic prefix {source.topic_prefix}",
-        "connectors that write it",
-        ", ".join(sorted(connectors)) or "none",
-        "one",
-        Promise.NEVER_BACK if several else Promise.NO_LOSS,
-        "Two connectors mix two orders into the same topics."
-        if several
-        else "Nothing arrives; or it is registered with another Kafka Connect.",
-        "remove all but one, or give each its own topic.prefix"
-        if several
-        else f"register a connector with topic.prefix={source.topic_prefix}",
-    )
-    return (*found, number)
-
-
-def is_of_source(config: Config, source: SourceConfig) -> bool:
-    """Whether a connector writes the source's topics (before 2.0: `database.server.name`)."""
-    prefix = config.get("topic.prefix", config.get("database.server.name"))
-    return prefix == source.topic_prefix
 
 
 def _applies(rule: Rule, source: SourceConfig) -> bool:
@@ -184,53 +136,6 @@ def _snapshots(subject: str, config: Config, source: SourceConfig) -> Iterator[F
             "that it leaves out would be swept.",
             "keep snapshot.complete = false in the TOML file, or remove the override",
         )
-
-
-def _transforms(subject: str, config: Config, source: SourceConfig) -> Iterator[Finding]:
-    for name in filter(None, (part.strip() for part in config.get("transforms", "").split(","))):
-        kind = config.get(f"transforms.{name}.type", "unknown")
-        short = kind.rpartition(".")[2].partition("$")[0]
-        level, why, after = _effect(short, source)
-        if level is None:
-            continue
-        yield Finding(
-            level,
-            subject,
-            f"transforms.{name}.type",
-            repr(kind),
-            "no such transformation",
-            Promise.EQUALS,
-            why,
-            after,
-        )
-
-
-def _effect(kind: str, source: SourceConfig) -> tuple[Level | None, str, str]:
-    if kind.startswith(_FLATTENING):
-        return (
-            Level.BREAKS,
-            "It takes the envelope away: positions, deletes and keys cannot be told any more.",
-            "remove it: the pipeline reads whole envelopes",
-        )
-    if kind in _ROUTING:
-        if source.kafka.topic_tables:
-            return None, "", ""
-        return (
-            Level.WARNING,
-            "Topics have other names than their tables: unmapped ones are quarantined.",
-            'map them in the TOML file: [kafka] topic_tables."<topic>" = ["<schema>.<table>"]',
-        )
-    if kind == "Filter":
-        return (
-            Level.BREAKS,
-            "Events are left out, and with them rows and the counts of transactions.",
-            "remove it, or leave out whole tables with table.exclude.list",
-        )
-    return (
-        Level.WARNING,
-        "It may change keys, values or topics in a way that nothing here knows.",
-        "remove it, or make sure that envelopes, keys and topics stay as Debezium writes them",
-    )
 
 
 def _filters(subject: str, config: Config, _: SourceConfig) -> Iterator[Finding]:

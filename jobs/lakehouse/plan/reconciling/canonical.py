@@ -47,23 +47,15 @@ import math
 import re
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 
+from lakehouse.plan.reconciling import times
 from lakehouse.plan.reconciling.kinds import ARRAY
 
 # hashable or not, only compared with `==`
 Canonical = object
 
-_INTERVAL = re.compile(
-    r"P(?:(-?\d+)Y)?(?:(-?\d+)M)?(?:(-?\d+)D)?"
-    r"(?:T(?:(-?\d+)H)?(?:(-?\d+)M)?(?:(-?\d+(?:\.\d+)?)S)?)?"
-)
 _NUMBER = re.compile(r"-?\d[\d.]*(?:e[+-]?\d+)?", re.IGNORECASE)
-# Before it some connectors shift dates by the days between two calendars.
-_FIRST_YEAR = 1583
-_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - a time without zone
-_UNITS_PER_SECOND = {"milliseconds": 1_000, "microseconds": 1_000_000, "nanoseconds": 10**9}
 
 
 def canonical(value: object, kind: str, doc: str = "") -> Canonical:
@@ -82,13 +74,8 @@ def canonical(value: object, kind: str, doc: str = "") -> Canonical:
     if kind.startswith(ARRAY):
         return _array(value, kind.removeprefix(ARRAY))
     if kind == "time" and isinstance(value, int):
-        return _microseconds(value, doc)
+        return times.microseconds(value, doc)
     return _FORMS.get(kind, _text)(value)
-
-
-def _microseconds(count: int, doc: str) -> int:
-    unit = next((unit for unit in _UNITS_PER_SECOND if unit in doc), "microseconds")
-    return count * 1_000_000 // _UNITS_PER_SECOND[unit]
 
 
 def _integer(value: object) -> Canonical:
@@ -114,26 +101,6 @@ def _double(value: object) -> Canonical:
     return "NaN" if math.isnan(number) else number
 
 
-def _date(value: object) -> Canonical:
-    return "early" if isinstance(value, date) and value.year < _FIRST_YEAR else value
-
-
-def _binlog_date(value: object) -> Canonical:
-    # The client gives a zero date, and a month or a day of zero, as text.
-    return None if isinstance(value, str) or value == _EPOCH.date() else _date(value)
-
-
-def _binlog_timestamp(value: object) -> Canonical:
-    if isinstance(value, str) or value == _EPOCH:
-        return None
-    return "early" if isinstance(value, datetime) and value.year < _FIRST_YEAR else value
-
-
-def _binlog_instant(value: object) -> Canonical:
-    moment = None if isinstance(value, str) else _instant(value)
-    return None if moment == _EPOCH.replace(tzinfo=UTC) else moment
-
-
 def _binlog_year(value: object) -> Canonical:
     year = _integer(value)
     return 0 if year in (1900, 2000) else year
@@ -149,35 +116,6 @@ def _bytes(value: object) -> Canonical:
     return bytes(value)
 
 
-def _instant(value: object) -> Canonical:
-    if not isinstance(value, datetime):
-        raise ValueError(f"{value!r}: expected a time with its zone")
-    # MySQL's client gives the session's zone, which is UTC, without naming it.
-    return (value if value.tzinfo else value.replace(tzinfo=UTC)).astimezone(UTC)
-
-
-def _time(value: object) -> Canonical:
-    if isinstance(value, time):
-        value = timedelta(
-            hours=value.hour,
-            minutes=value.minute,
-            seconds=value.second,
-            microseconds=value.microsecond,
-        )
-    if not isinstance(value, timedelta):
-        raise ValueError(f"{value!r}: expected a time of day")
-    return value // timedelta(microseconds=1)
-
-
-def _interval(value: object) -> Canonical:
-    found = _INTERVAL.fullmatch(str(value))
-    if found is None:
-        raise ValueError(f"{value!r}: expected an ISO 8601 interval")
-    years, months, days, hours, minutes = (int(part or 0) for part in found.groups()[:5])
-    seconds = Decimal(found.group(6) or 0)
-    return (years * 12 + months, days, int((hours * 3600 + minutes * 60 + seconds) * 1_000_000))
-
-
 def _json(value: object) -> Canonical:
     return json.loads(str(value), parse_float=Decimal, parse_int=Decimal)
 
@@ -188,20 +126,6 @@ def _array(value: object, kind: str) -> Canonical:
     if any(isinstance(item, Decimal) and not item.is_finite() for item in value):
         return None
     return tuple(None if isinstance(item, list) else canonical(item, kind) for item in value)
-
-
-def _zoned_time(value: object) -> Canonical:
-    moment = time.fromisoformat(str(value))
-    offset = moment.utcoffset()
-    if offset is None:
-        raise ValueError(f"{value!r}: expected a time of day with its zone")
-    of_day = timedelta(
-        hours=moment.hour,
-        minutes=moment.minute,
-        seconds=moment.second,
-        microseconds=moment.microsecond,
-    )
-    return ((of_day - offset) % timedelta(days=1)) // timedelta(microseconds=1)
 
 
 def _bits(value: object) -> Canonical:
@@ -255,22 +179,22 @@ _FORMS: Mapping[str, Callable[[object], Canonical]] = {
     "double": _double,
     "boolean": _same,
     "bytes": _bytes,
-    "date": _date,
-    "binlog_date": _binlog_date,
+    "date": times.of_date,
+    "binlog_date": times.of_binlog_date,
     "binlog_enum": _binlog_enum,
     "binlog_float": _binlog_float,
-    "binlog_instant": _binlog_instant,
-    "binlog_timestamp": _binlog_timestamp,
+    "binlog_instant": times.of_binlog_instant,
+    "binlog_timestamp": times.of_binlog_timestamp,
     "binlog_year": _binlog_year,
     "timestamp": _same,
-    "instant": _instant,
-    "time": _time,
-    "interval": _interval,
+    "instant": times.instant,
+    "time": times.of_day,
+    "interval": times.interval,
     "json": _json,
     "binlog_json": _binlog_json,
     "hstore": _json,
     "money": _decimal,
-    "zoned_time": _zoned_time,
+    "zoned_time": times.of_day_in_utc,
     "bits": _bits,
     "point": _point,
     "geometry": _geometry,
