@@ -7,12 +7,11 @@ that has events in the batch, or columns that the source renamed.
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from lakehouse.config import SourceConfig, mask_secret
-from lakehouse.config.table_sections import TableSchemaChangesConfig
+from lakehouse.config import mask_secret
 from lakehouse.connectors import Connector
-from lakehouse.names import TableIdentity, parse_table
+from lakehouse.names import TableIdentity
 from lakehouse.plan.batches.batch import TableRules, plan_table, silver_identifier, table_groups
 from lakehouse.plan.batches.doubted_defaults import with_doubted_defaults
 from lakehouse.plan.batches.groups import Group
@@ -23,47 +22,20 @@ from lakehouse.plan.batches.table_versions import TableFacts
 from lakehouse.plan.batches.tables import Rewritten, SweepRule, TablePlan
 from lakehouse.plan.batches.told_defaults import columns_since, with_told_defaults
 from lakehouse.plan.cuts.published import published_names
-from lakehouse.plan.progress import Progress
 from lakehouse.plan.records import SchemaVersionRow
 from lakehouse.plan.remaking.replay import open_rows
-from lakehouse.plan.schemas.incarnations import Incarnations, Parts
-from lakehouse.plan.schemas.renames import Rename, Renames, in_time
-from lakehouse.plan.schemas.schema import RENAMING, TOLERANT
+from lakehouse.plan.schemas.incarnations import Parts
+from lakehouse.plan.schemas.renames import Renames, in_time
+from lakehouse.plan.schemas.schema import TOLERANT
 from lakehouse.plan.schemas.table_names import TableNames, table_names
-from lakehouse.quality.schemas.column_lives import Follows
-from lakehouse.quality.schemas.dropped_columns import NOTHING, Dropped, dropped_columns
-from lakehouse.quality.schemas.held import approve_command
-from lakehouse.quality.schemas.rewritten_columns import Rewriting, rewritings
-from lakehouse.quality.schemas.statements import additions, renames
-from lakehouse.quality.schemas.versions import holds, keeping
+from lakehouse.quality.schemas.dropped_columns import NOTHING
+from lakehouse.quality.schemas.rewritten_columns import Rewriting
 from lakehouse.spark.batches.generations import with_earlier
 from lakehouse.spark.staging.properties import properties_of
 from lakehouse.steps.batches.applying import Applying
 from lakehouse.steps.batches.column_notes import column_notes
 from lakehouse.steps.batches.grounds import added_to, ground_of
-
-
-@dataclass(frozen=True, slots=True)
-class _Known:
-    """What is known of a source's tables before the batch.
-
-    Attributes:
-        columns: Table of today and incarnation → the columns that the source renamed, by position.
-        holds: Table → fingerprint → why it is held.
-        kept: The tables of which a version is followed as far as their columns stay as they are.
-        progress: That of the newest cut.
-        additions: Table of today and incarnation → statements that may add columns, with its name.
-        dropped: The same → the columns that leave silver.
-        rewritings: Table of today → fingerprint → what that version changed in older rows.
-    """
-
-    columns: Mapping[tuple[Parts, int], tuple[Rename, ...]]
-    holds: Mapping[TableIdentity, Mapping[int, str]]
-    kept: frozenset[TableIdentity]
-    progress: Progress
-    additions: Mapping[tuple[Parts, int], tuple[tuple[str, str], ...]]
-    dropped: Mapping[tuple[Parts, int], Dropped]
-    rewritings: Mapping[TableIdentity, Mapping[int, Rewriting]]
+from lakehouse.steps.batches.known import Known, known_of, life_of
 
 
 def table_plans(
@@ -77,15 +49,7 @@ def table_plans(
     """
     source, lives = work.context.source, work.since.incarnations
     published = published_names(work.cut)
-    known = _Known(
-        renames(recorded, source.connector, lives, _renaming(source)),
-        _holds(source, lives, recorded),
-        frozenset(lives.today(t, source.connector) for t in keeping(recorded)),
-        Progress.from_json(work.cut.offsets if work.cut else ""),
-        additions(recorded, source.connector, lives),
-        dropped_columns(recorded, source, lives),
-        rewritings(recorded, source.connector, lives),
-    )
+    known = known_of(source, lives, recorded, work.cut)
     groups = _with_renamed(work, published, {*known.columns, *known.dropped})
     names = table_names(
         groups,
@@ -103,25 +67,11 @@ def table_plans(
     return [plan for plan in plans if plan is not None], names
 
 
-def _holds(
-    source: SourceConfig, lives: Incarnations, recorded: Sequence[SchemaVersionRow]
-) -> dict[TableIdentity, dict[int, str]]:
-    """Table of today → version → why it is held, and the command that releases it."""
-    found = {lives.today(t, source.connector): why for t, why in holds(recorded).items()}
-    return {
-        table: {
-            fingerprint: f"{reason}: `{approve_command(source.name, table, source.connector)}`"
-            for fingerprint, reason in reasons.items()
-        }
-        for table, reasons in found.items()
-    }
-
-
 def _plan(
-    work: Applying, known: _Known, identity: TableIdentity, mine: Sequence[Group], identifier: str
+    work: Applying, known: Known, identity: TableIdentity, mine: Sequence[Group], identifier: str
 ) -> TablePlan | None:
     """The plan of one table; None where nothing is to be done."""
-    source, life = work.context.source, _life(identity, work.context.source.connector)
+    source, life = work.context.source, life_of(identity, work.context.source.connector)
     stored = properties_of(work.context.ledger.catalog, identifier)
     at = added_to(work, identifier, stored)
     ground = ground_of(work, known.progress, identifier, stored, at)
@@ -172,7 +122,7 @@ def _with_defaults(
     return with_doubted_defaults(with_told_defaults(plan, told, connector.ddl_dialect), connector)
 
 
-def _rules(work: Applying, known: _Known, identity: TableIdentity) -> TableRules:
+def _rules(work: Applying, known: Known, identity: TableIdentity) -> TableRules:
     """What the TOML file and people say of how a table's columns follow."""
     source = work.context.source
     options = source.table_options(identity)
@@ -197,16 +147,6 @@ def _with_rewritings(plan: TablePlan, known: Mapping[int, Rewriting]) -> TablePl
     return replace(plan, stale={**plan.stale, **found})
 
 
-def _renaming(source: SourceConfig) -> Follows:
-    """Whether a table's columns are renamed with the source's, by the parts of its name."""
-    differing = {
-        parse_table(text, source.connector).parts(source.connector): options.schema_changes
-        for text, options in source.tables.items()
-    }
-    same = TableSchemaChangesConfig()
-    return lambda parts: differing.get(parts, same).over(source.schema_changes).mode in RENAMING
-
-
 def _sweep(work: Applying, plan: TablePlan) -> SweepRule:
     """What a source snapshot that ends in the batch may remove of a table."""
     context = work.context
@@ -224,10 +164,6 @@ def _sweep(work: Applying, plan: TablePlan) -> SweepRule:
     return with_earlier(rule, context.spark, context.source, work.since, plan)
 
 
-def _life(table: TableIdentity, connector: str) -> tuple[Parts, int]:
-    return table.parts(connector), table.incarnation
-
-
 def _with_renamed(
     work: Applying,
     published: Iterable[TableIdentity],
@@ -236,5 +172,5 @@ def _with_renamed(
     """A column may be renamed, or dropped, while no row of its table changes."""
     source, lives = work.context.source, work.since.incarnations
     there = (lives.today(table, source.connector) for table in published)
-    quiet = [table for table in there if _life(table, source.connector) in columns]
+    quiet = [table for table in there if life_of(table, source.connector) in columns]
     return {**dict.fromkeys(quiet, ()), **table_groups(work.batch.groups, source)}
