@@ -15,7 +15,7 @@ import pyspark.sql.functions as F
 from pyspark.sql import DataFrame, Row
 
 from lakehouse.envelope import INCREMENTAL, READ
-from lakehouse.plan.epochs import GTID, MOST_INTERVALS, MOST_READS, Epoch, Gtids, Interval
+from lakehouse.plan.epochs import GTID, MOST_READS, Epoch
 from lakehouse.plan.topics.offsets import LandedOffsets
 from lakehouse.spark.once import once
 from lakehouse.spark.ordering.lanes import (
@@ -26,18 +26,11 @@ from lakehouse.spark.ordering.lanes import (
     SOURCE,
     SOURCE_LANE,
 )
-from lakehouse.spark.parsing.epochs import (
-    HAS_GTID,
-    has_begun,
-    is_known,
-    number_of,
-    server_of,
-    without_log,
-)
+from lakehouse.spark.ordering.older_gtids import SERVER, older_gtids
+from lakehouse.spark.parsing.epochs import HAS_GTID, has_begun, is_known, number_of, without_log
 from lakehouse.spark.sql import any_of, in_partition, literal
 from lakehouse.spark.transactions.marks import load_marks
 
-_SERVER = f"{server_of('gtid')} AS server"
 _READ = ("gtid", "snapshot", "position")
 _IS_READ = f"gtid IS NULL AND snapshot NOT IN ('false', {literal(INCREMENTAL)})"
 
@@ -59,13 +52,13 @@ def find_epoch(
         landed: How far bronze goes.
     """
     shows = f"(streams OR increments) AND {HAS_GTID}"
-    events = lanes.where(shows).selectExpr("*", _SERVER)
-    candidates = fallen.where(shows).selectExpr("*", _SERVER)
+    events = lanes.where(shows).selectExpr("*", SERVER)
+    candidates = fallen.where(shows).selectExpr("*", SERVER)
     if candidates.isEmpty():
         return None
     shown = f"(({IS_STREAMED}) OR ({IS_INCREMENT})) AND {HAS_GTID}"
     seen = history.where(shown).select("topic", "partition", "gtid")
-    older = seen.distinct().selectExpr(f"{EACH_LANE} AS lane", "gtid", _SERVER)
+    older = seen.distinct().selectExpr(f"{EACH_LANE} AS lane", "gtid", SERVER)
     older = once(older)
     placed = events.selectExpr(IN_EACH_LANE, "gtid", "server")
     firsts = _firsts(placed, candidates, older)
@@ -76,7 +69,7 @@ def find_epoch(
     rows = rows.unionByName(
         older.selectExpr("lane", "gtid", "true AS streams", "false AS is_after")
     )
-    known = _known(rows, {row["gtid"] for row in firsts})
+    known = older_gtids(rows, {row["gtid"] for row in firsts})
     marked = events.selectExpr("*", f"({after}) AND NOT {is_known(known, 'gtid')} AS is_of_it")
     starts = _starts(marked, envelopes, landed)
     before = envelopes.where(f"NOT ({has_begun(starts)})")
@@ -197,46 +190,3 @@ def _reads(*older: DataFrame) -> tuple[str, ...]:
     found = every.selectExpr(f"{without_log('position')} AS position").distinct()
     rows = found.orderBy(F.col("position").desc()).limit(MOST_READS).collect()
     return tuple(sorted(row["position"] for row in rows))
-
-
-def _known(rows: DataFrame, new: set[str]) -> Gtids:
-    """The GTIDs of older logs.
-
-    One that comes after the start in one lane, where it never was before, is of the new log, though
-    another lane, whose positions did not fall, may have had it already; but what an incremental
-    snapshot reads behind a restart may stand at any. What no lane has shown yet, but lies between
-    others of an older log, is of it, too: its lane lags.
-    """
-    by_lane = rows.groupBy("lane", "gtid").agg(
-        F.expr("bool_or(NOT is_after) AS is_old"),
-        F.expr("bool_and(is_after) AND bool_or(streams) AS is_new"),
-    )
-    listed = ", ".join(map(literal, sorted(new)))
-    is_known = f"bool_or(is_old) AND NOT bool_or(is_new) AND gtid NOT IN ({listed})"
-    return _intervals(by_lane.groupBy("gtid").agg(F.expr(f"{is_known} AS is_known")))
-
-
-def _intervals(gtids: DataFrame) -> Gtids:
-    """Closed intervals of each server without a GTID of the new log, ascending.
-
-    Numbers below the lowest that is known are of the old log, too. Of more intervals than a bound,
-    the gaps between the oldest are closed.
-    """
-    numbers = gtids.selectExpr(_SERVER, f"{number_of('gtid')} AS number", "is_known")
-    islands = numbers.selectExpr(
-        "*", "count_if(NOT is_known) OVER (PARTITION BY server ORDER BY number) AS island"
-    )
-    intervals = (
-        islands.where("is_known")
-        .groupBy("server", "island")
-        .agg(F.expr("if(island = 0, 1, min(number)) AS low"), F.max("number").alias("high"))
-    )
-    newest = "row_number() OVER (PARTITION BY server ORDER BY high DESC)"
-    ranked = intervals.selectExpr("*", f"least({newest}, {MOST_INTERVALS}) AS rank")
-    merged = ranked.groupBy("server", "rank").agg(
-        F.min("low").alias("low"), F.max("high").alias("high")
-    )
-    found: dict[str, list[Interval]] = {}
-    for row in merged.orderBy("server", "low").collect():
-        found.setdefault(row["server"], []).append((row["low"], row["high"]))
-    return {server: tuple(mine) for server, mine in found.items()}
