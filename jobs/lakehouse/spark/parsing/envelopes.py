@@ -109,8 +109,8 @@ def _with_operation(fields: DataFrame, connector: Connector) -> DataFrame:
 
 def _place(fields: DataFrame, connector: Connector) -> DataFrame:
     """Identity, position and transaction from the source block."""
-    parts = [positions.field_text(F.col("s"), field) for field in connector.position]
-    return fields.select(
+    parts = [positions.field_text(field) for field in connector.position]
+    return positions.with_digits(fields, connector).select(
         "*",
         *(F.col("s").getField(path).alias(name) for name, path in IDENTITY.items()),
         F.concat_ws(".", *(F.col("s").getField(part) for part in connector.collection_parts)).alias(

@@ -61,6 +61,6 @@ def highest(connector: Connector) -> Column:
     """The highest number of a streamed event, where one may stand in for a commit part."""
     if not connector.commit_may_be_null:
         return F.lit(None).cast("decimal(38,0)")
-    digits = (positions.field_digits(F.col("s"), field) for field in connector.position)
+    digits = map(positions.field_digits, connector.position)
     highest = F.greatest(*(number.try_cast("decimal(38,0)") for number in digits))
     return F.when(F.col("op") != READ, highest)

@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping
 from functools import reduce
 
 import pyspark.sql.functions as F
-from pyspark.sql import Column
+from pyspark.sql import Column, DataFrame
 
-from lakehouse.connectors import Codec, PositionField
+from lakehouse.connectors import Codec, Connector, PositionField
 from lakehouse.spark.sql import literal
 
 SEPARATOR = "."
@@ -28,23 +28,35 @@ def commit_part(fields: int) -> str:
     return f"substring_index(position, {literal(SEPARATOR)}, {fields})"
 
 
-def field_digits(block: Column, field: PositionField) -> Column:
-    """The digits of a field; NULL where it is absent or no number."""
-    return _CODECS[field.codec](block.getField(field.path))
+def with_digits(rows: DataFrame, connector: Connector) -> DataFrame:
+    """Rows with the digits of each field of the source block `s` that positions are made from.
+
+    Each is used several times; of those inside of text the text is JSON, read once here.
+    """
+    digits = (
+        _CODECS[field.codec](F.col("s").getField(path)).alias(_name(field, path))
+        for field in connector.position
+        for path in field.paths
+    )
+    return rows.select("*", *digits)
 
 
-def field_text(block: Column, field: PositionField) -> Column:
-    """One position field as text whose order is the order of its numbers.
+def field_digits(field: PositionField) -> Column:
+    """The digits of a field, of rows `with_digits`; NULL where it is absent or no number."""
+    return F.col(_name(field, field.path))
+
+
+def field_text(field: PositionField) -> Column:
+    """One position field as text whose order is the order of its numbers, of rows `with_digits`.
 
     Args:
-        block: The source block, its fields as text.
-        field: Which of them, and how they become numbers.
+        field: Which field of the source block, and how it becomes a number.
 
     Returns:
         NULL where a field is no number or too long, and where one is absent that must be there.
     """
-    texts = [block.getField(path) for path in field.paths]
-    found = [fixed_width(_CODECS[field.codec](text), field) for text in texts]
+    texts = [F.col("s").getField(path) for path in field.paths]
+    found = [fixed_width(F.col(_name(field, path)), field) for path in field.paths]
     if len(found) == 1 and not field.optional:
         return found[0]
     value = found[0] if len(found) == 1 else F.greatest(*found)
@@ -52,6 +64,10 @@ def field_text(block: Column, field: PositionField) -> Column:
         value = F.coalesce(value, lowest(field))
     broken = [text.isNotNull() & part.isNull() for text, part in zip(texts, found, strict=True)]
     return F.when(~reduce(Column.__or__, broken), value)
+
+
+def _name(field: PositionField, path: str) -> str:
+    return f"digits_{field.codec}_{path}"
 
 
 def fixed_width(digits: Column, field: PositionField) -> Column:
