@@ -19,6 +19,7 @@ from __future__ import annotations
 from airflow.sdk import DAG
 
 from lakehouse.config import Settings, load_readable
+from lakehouse_dags.retries import RETRIES, RETRY_DELAY
 from lakehouse_dags.signals import FollowedSignal, SentSignal, fields
 
 for source in load_readable(Settings.from_environment()).sources:
@@ -35,6 +36,6 @@ for source in load_readable(Settings.from_environment()).sources:
         max_active_runs=8,
         tags={"signal", source.connector},
         params=fields(source),
-        default_args={"owner": "lakehouse", "retries": 2},
+        default_args={"owner": "lakehouse", "retries": RETRIES, "retry_delay": RETRY_DELAY},
     ):
         SentSignal(source=source) >> FollowedSignal(source=source)

@@ -19,6 +19,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 from lakehouse.config import SourceConfig
 from lakehouse.plan.signals.form import FOLLOWED_S, GOES_ON
 from lakehouse_dags.operators import Reconciliation, task_defaults
+from lakehouse_dags.retries import RETRIES, RETRY_DELAY
 from lakehouse_dags.variables import database_variables, environment, kafka_variables
 
 # The console command beside the Python that Airflow runs with.
@@ -55,7 +56,7 @@ class KeyStep(BaseOperator):
     """Runs one action of `lakehouse key`; what it says goes to XCom."""
 
     def __init__(self, *, source: SourceConfig, action: str, **options: Any) -> None:  # noqa: ANN401
-        super().__init__(task_id=action, retries=2, **options)
+        super().__init__(task_id=action, retries=RETRIES, retry_delay=RETRY_DELAY, **options)
         self.source_name = source.name
         self.kafka_connection = source.kafka.connection
         self.action = action

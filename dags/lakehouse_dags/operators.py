@@ -8,7 +8,7 @@ application through its environment, never through arguments or rendered templat
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +32,7 @@ from lakehouse_dags.lineage import flow_of, lineage
 from lakehouse_dags.links import ReportLink
 from lakehouse_dags.metrics import emit
 from lakehouse_dags.recorded import Recorded, RunTry, find_steps, from_xcom, to_xcom
+from lakehouse_dags.retries import RETRIES, RETRY_DELAY
 from lakehouse_dags.variables import database_variables, environment, kafka_variables
 
 if TYPE_CHECKING:
@@ -260,8 +261,8 @@ def task_defaults(source: SourceConfig) -> dict[str, object]:
         # One slot: backfill runs are not counted by max_active_runs.
         "pool": f"ingest_{source.name}",
         "weight_rule": "upstream",
-        "retries": 2,
-        "retry_delay": timedelta(seconds=30),
+        "retries": RETRIES,
+        "retry_delay": RETRY_DELAY,
         "execution_timeout": source.schedule.timeout,
         "on_failure_callback": failure_alert(source),
     }

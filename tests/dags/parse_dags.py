@@ -56,6 +56,7 @@ def describe_task(task) -> dict[str, object]:
         "weight_rule": getattr(task.weight_rule, "name", str(task.weight_rule)),
         "trigger_rule": task.trigger_rule.value,
         "retries": task.retries,
+        "retry_delay_s": task.retry_delay.total_seconds(),
         "timeout_s": task.execution_timeout and task.execution_timeout.total_seconds(),
         "on_failure": bool(task.on_failure_callback),
         "downstream": sorted(task.downstream_task_ids),

@@ -71,6 +71,11 @@ def test_the_tasks_of_a_source_share_one_pool_and_the_oldest_run_goes_on_first(
         assert task["retries"] > 0
 
 
+def test_a_task_that_is_tried_again_does_not_keep_anyone_waiting(project_dags):
+    tried = [task for dag in project_dags.values() for task in dag["tasks"] if task["retries"]]
+    assert {task["retry_delay_s"] for task in tried} == {30.0}
+
+
 def test_no_task_takes_code_from_elsewhere_when_it_runs(project_dags):
     submitted = [
         task["templated"]
