@@ -21,7 +21,7 @@ PUBLISHED = (Row(1, 10), Row(2, 20), Row(3, 30))
 STAGED = (Row(2, 110), Row(4, 120))
 # Rules about all rows name none.
 COUNTS = {"row_count_equals_rows_expected", "changed_rows_equals_upserts"}
-NOTHING = LandedRanges((), "run", STARTED)
+NOTHING = LandedRanges((), ("run",), STARTED)
 
 
 def source_of(name: str) -> SourceConfig:

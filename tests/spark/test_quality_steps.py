@@ -103,6 +103,29 @@ def test_a_run_is_judged_recorded_and_reported(
     assert len(context.ledger.rows(SCHEMA_VERSIONS, source="qone")) == 1
 
 
+def test_what_a_run_landed_that_went_no_further_is_judged_by_the_one_that_applies_it(
+    spark: SparkSession, settings: Settings, tmp_path: Path
+) -> None:
+    source, table = Postgres("qleft"), orders()
+    source.snapshot(table, [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}])
+    left = context_of(spark, settings, "qleft", source.archive(tmp_path / "left"))
+    landed = execute("land", left)
+    assert landed.counts["messages"] == 2
+
+    context = context_of(spark, settings, "qleft", tmp_path / "left")
+    outcomes = run_all(context)
+
+    assert outcomes["land"].counts["messages"] == 0
+    found = context.ledger.rows(RESULTS, source="qleft", run_id=context.run_id, suite="bronze")
+    observed = {row.expectation: json.loads(row.observed) for row in found}
+    assert observed["messages_equals_messages_landed"] == {"messages": 2, "messages_landed": 2}
+    assert all(row.success for row in found)
+
+    idle = context_of(spark, settings, "qleft", tmp_path / "left")
+    run_all(idle)
+    assert context.ledger.rows(RESULTS, source="qleft", run_id=idle.run_id, suite="bronze") == []
+
+
 def test_a_published_run_is_judged_again_as_it_was(
     spark: SparkSession, settings: Settings, tmp_path: Path
 ) -> None:

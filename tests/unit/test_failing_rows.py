@@ -66,7 +66,7 @@ def test_rows_are_looked_for_by_every_rule_of_silver_that_a_row_decides() -> Non
 
 def test_messages_are_looked_for_by_every_rule_of_bronze_that_a_message_decides() -> None:
     place = OffsetRange("t", 0, 5, 9, "id")
-    landed = LandedRanges((place,), "run", NOW)
+    landed = LandedRanges((place,), ("run",), NOW)
     metrics = {rule.columns[0] for rule in SUITES["bronze"].rules}
     found = {each: failing_messages("shop", landed, place, each) for each in metrics}
 

@@ -44,15 +44,21 @@ def landing(run_id: str, minute: int, end: int, starts: Starts, **detail: object
     )
 
 
+def validation(run_id: str, minute: int, status: str = "succeeded") -> RunRow:
+    row = landing(run_id, minute, 0, [])
+    return replace(row, step="validate", status=status, counts="{}", detail="{}")
+
+
 def landed_of(*rows: RunRow, before: LandedOffsets | None = None) -> LandedRanges:
     return landed_ranges(rows, "run", BEGUN, lambda _: before)
 
 
-FIRST = landing("earlier", 1, 100, [("t", 0, 20)])
+EARLIER = landing("earlier", 1, 100, [("t", 0, 20)])
+FIRST = (EARLIER, validation("earlier", 2))
 
 
 def test_a_range_goes_from_the_end_of_the_landing_before_to_the_end_of_this_one() -> None:
-    landed = landed_of(FIRST, landing("run", 5, 120, [("t", 0, 100)]), before=offsets(100))
+    landed = landed_of(*FIRST, landing("run", 5, 120, [("t", 0, 100)]), before=offsets(100))
 
     assert landed.ranges == (OffsetRange("t", 0, 100, 120, "id"),)
     assert landed.skipped == {("t", 0): 0}
@@ -60,7 +66,7 @@ def test_a_range_goes_from_the_end_of_the_landing_before_to_the_end_of_this_one(
 
 
 def test_a_new_topic_begins_where_its_first_landing_began() -> None:
-    assert landed_of(replace(FIRST, run_id="run"), before=LandedOffsets()).ranges == (
+    assert landed_of(replace(EARLIER, run_id="run"), before=LandedOffsets()).ranges == (
         OffsetRange("t", 0, 20, 100, "id"),
     )
 
@@ -68,37 +74,65 @@ def test_a_new_topic_begins_where_its_first_landing_began() -> None:
 def test_offsets_between_two_landings_are_counted() -> None:
     gap = landing("run", 5, 120, [("t", 0, 104)])
 
-    assert landed_of(FIRST, gap, before=offsets(100)).skipped == {("t", 0): 4}
+    assert landed_of(*FIRST, gap, before=offsets(100)).skipped == {("t", 0): 4}
 
 
 def test_offsets_whose_loss_a_person_accepted_are_no_gap() -> None:
     gap = landing("run", 5, 120, [("t", 0, 104)], accepted_topics=["t"])
 
-    assert landed_of(FIRST, gap, before=offsets(100)).skipped == {}
+    assert landed_of(*FIRST, gap, before=offsets(100)).skipped == {}
 
 
 def test_a_range_begins_lower_where_the_landing_before_was_taken_back() -> None:
     again = landing("run", 5, 120, [("t", 0, 60)])
-    [found] = landed_of(FIRST, again).ranges
+    [found] = landed_of(*FIRST, again).ranges
     assert (found.start, found.end) == (60, 120)
 
 
 def test_a_topic_that_was_created_again_has_no_gap() -> None:
     gap = landing("run", 5, 120, [("t", 0, 104)])
 
-    assert landed_of(FIRST, gap, before=offsets(100, "another")).skipped == {("t", 0): 0}
+    assert landed_of(*FIRST, gap, before=offsets(100, "another")).skipped == {("t", 0): 0}
 
 
 def test_what_a_killed_try_landed_lies_in_the_range_and_is_no_gap() -> None:
     """Its row was never written; the commit in bronze says how far it came."""
-    landed = landed_of(FIRST, landing("run", 5, 120, [("t", 0, 110)]), before=offsets(110))
+    landed = landed_of(*FIRST, landing("run", 5, 120, [("t", 0, 110)]), before=offsets(110))
 
     assert landed.ranges == (OffsetRange("t", 0, 100, 120, "id"),)
     assert landed.skipped == {("t", 0): 0}
 
 
+def test_what_landed_before_and_was_never_validated_is_judged_with_it() -> None:
+    """Its run was killed, or failed behind its landing; runs without a message add nothing."""
+    idle = replace(landing("idle", 4, 110, []), counts="{}")
+    failed = (landing("failed", 3, 110, [("t", 0, 100)]), validation("failed", 4, "failed"))
+    mine = landing("run", 5, 120, [("t", 0, 110)])
+    landed = landed_of(*FIRST, *failed, idle, mine)
+
+    assert landed.ranges == (OffsetRange("t", 0, 100, 120, "id"),)
+    assert landed.runs == ("failed", "run")
+    assert landed.since == failed[0].started_at
+    assert landed.messages == {("t", 0): 6}
+
+
+def test_what_a_run_without_a_message_of_its_own_finds_unjudged_is_judged() -> None:
+    idle = replace(landing("run", 5, 100, []), counts="{}")
+
+    assert landed_of(EARLIER, idle).ranges == (OffsetRange("t", 0, 20, 100, "id"),)
+    assert landed_of(*FIRST, idle).ranges == ()
+
+
+def test_a_validation_before_a_landing_has_not_seen_it() -> None:
+    again = landing("earlier", 3, 110, [("t", 0, 100)])
+    landed = landed_of(*FIRST, again, landing("run", 5, 120, [("t", 0, 110)]))
+
+    assert landed.ranges == (OffsetRange("t", 0, 100, 120, "id"),)
+    assert landed.runs == ("earlier", "run")
+
+
 def test_gaps_are_not_judged_where_no_commit_tells_what_was_before() -> None:
-    assert landed_of(FIRST, landing("run", 5, 120, [("t", 0, 104)])).skipped == {}
+    assert landed_of(*FIRST, landing("run", 5, 120, [("t", 0, 104)])).skipped == {}
 
 
 def test_hours_are_counted_to_the_landing_or_to_the_end_of_its_data_interval() -> None:

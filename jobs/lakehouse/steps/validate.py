@@ -153,7 +153,7 @@ def _validate_published(context: StepContext) -> StepOutcome:
     whole = published_targets(context.source, tables.known, facts, context.run_started)
     standing = standing_in_published(cut) if any(row.transactions for row in cuts) else None
     whole = _with_references(context, versions, whole, standing)
-    nothing = LandedRanges((), context.run_id, context.run_started)
+    nothing = LandedRanges((), (context.run_id,), context.run_started)
     judged, whole = _judged(context, cut.cut_id, whole, nothing, {})
     # No row of apply tells what they should hold: they are not judged, which is never "passed".
     verdicts = {**judged.verdicts, **dict.fromkeys(tables.unknown, Verdict.ERROR)}

@@ -1,6 +1,6 @@
 """Landed messages as SQL that gives rows which metrics are summed from.
 
-In: the offset ranges of a landing. Out: `SELECT` texts for its messages, and the metrics of the
+In: the offset ranges of landings. Out: `SELECT` texts for its messages, and the metrics of the
 suite `bronze` from what Spark counted.
 """
 
@@ -31,12 +31,12 @@ _SUBJECT = "concat(coalesce(topic, '?'), '/', coalesce(string(partition), '?'))"
 
 
 def landed_messages(session: SparkSession, source: str, landed: LandedRanges) -> str:
-    """The relation that has what this try landed, as a view of the session.
+    """The relation that has what landed, as a view of the session.
 
     Args:
         session: In which it is read.
         source: Its name.
-        landed: What this try landed.
+        landed: What landed and is to be judged.
     """
     reader = session.read.options(**appends(landed.known))
     reader.table(full_name(bronze_table(source))).createOrReplaceTempView(_LANDED)
@@ -44,11 +44,11 @@ def landed_messages(session: SparkSession, source: str, landed: LandedRanges) ->
 
 
 def bronze_counted(messages: str, landed: LandedRanges, width: int) -> tuple[str, ...]:
-    """The messages of the landed ranges, and all that this try landed, counted.
+    """The messages of the landed ranges, and all that these landings brought, counted.
 
     Args:
         messages: From `landed_messages`.
-        landed: What this try landed.
+        landed: What landed and is to be judged.
         width: How many rules of persons the statements of tables count.
     """
     if not landed.ranges:
@@ -85,7 +85,7 @@ def bronze_measurement(
     Args:
         place: Topic and partition, with a slash between.
         planned: Its range; None for messages that lie in none.
-        landed: What this try landed.
+        landed: What landed and is to be judged.
         row: What Spark counted; None for nothing.
     """
     measured = row.asDict() if row is not None else {}
@@ -112,9 +112,9 @@ def bronze_measurement(
 
 
 def landed_by(landed: LandedRanges) -> str:
-    """Whether a message was landed by this try of the run, its range right or not."""
+    """Whether a message was landed by one of these landings, its range right or not."""
     since = f"timestamp_micros({int(landed.since.timestamp() * 1_000_000)})"
-    return f"run_id = {literal(landed.run_id)} AND landed_at >= {since}"
+    return f"run_id IN ({', '.join(map(literal, landed.runs))}) AND landed_at >= {since}"
 
 
 def in_range(each: OffsetRange) -> str:

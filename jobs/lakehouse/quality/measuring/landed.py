@@ -1,8 +1,8 @@
-"""What a run landed, as validation looks at it.
+"""What landed and was not judged yet, as validation looks at it.
 
-In: the rows of `land` in `quality.runs`, and what bronze had before each landing. Out: the offset
-ranges of the landing, how many messages it counted, and where it did not begin where the one
-before it ended.
+In: the rows of `land` and `validate` in `quality.runs`, and what bronze had before each landing.
+Out: the offset ranges of the landings, how many messages they counted, and where one did not begin
+where the one before it ended.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import takewhile
 
 from lakehouse.plan.batches.tables import TopicPartition
 from lakehouse.plan.records import RunRow
@@ -23,21 +24,22 @@ Before = Callable[[int], LandedOffsets | None]
 
 @dataclass(frozen=True, slots=True)
 class LandedRanges:
-    """What this try of a run landed.
+    """What this try of a run landed, and what runs before it landed that were never validated.
 
     Attributes:
-        ranges: The offset ranges since the landing before it.
-        since: No message of this try was landed before.
+        ranges: The offset ranges since the newest landing that was judged.
+        runs: Whose landings they are.
+        since: No message of these landings was landed before.
         messages: Topic partition → messages as landing counted them.
         skipped: Topic partition → offsets between the end of what was landed before and the start
-            of this landing, unless a person accepted their loss; only those that could be compared.
+            of a landing, unless a person accepted their loss; only those that could be compared.
         until: Up to which time messages were landed; None for an archive's.
         known: A snapshot of bronze that has none of them; None where all its files are looked at.
         parsed: `topic/partition` → metrics that only parsed messages tell.
     """
 
     ranges: tuple[OffsetRange, ...]
-    run_id: str
+    runs: tuple[str, ...]
     since: datetime
     messages: Mapping[TopicPartition, int] = field(default_factory=dict)
     skipped: Mapping[TopicPartition, int] = field(default_factory=dict)
@@ -63,7 +65,9 @@ def landed_ranges(
     before: Before = lambda _: None,
     parsed: Mapping[str, Mapping[str, int]] | None = None,
 ) -> LandedRanges:
-    """What the landing of this try added.
+    """What the landing of this try added, and those before it that no validation has seen.
+
+    A run that was killed, or failed, behind its landing leaves its messages to the next one.
 
     Args:
         rows: A source's runs, oldest first.
@@ -76,22 +80,36 @@ def landed_ranges(
     of_run = [row for row in landings if row.run_id == run_id]
     of_try = [row for row in of_run if _run_started(row) == run_started.isoformat()] or of_run[-1:]
     if not of_try:
-        return LandedRanges((), run_id, run_started)
+        return LandedRanges((), (run_id,), run_started)
     earlier = [row for row in landings if row.ended_at < of_try[0].started_at]
-    start = _landed(earlier[-1]) if earlier else LandedOffsets()
+    unseen = list(takewhile(lambda row: not _is_judged(row, rows), reversed(earlier)))
+    seen = earlier[: len(earlier) - len(unseen)]
+    mine = [*(row for row in reversed(unseen) if _counted([row])), *of_try]
+    start = _landed(seen[-1]) if seen else LandedOffsets()
     return LandedRanges(
-        ranges=tuple(_ranges(start, _begun(of_try), _landed(of_try[-1]))),
-        run_id=run_id,
-        since=of_try[0].started_at,
-        messages=_counted(of_try),
-        skipped=_summed(each for row in of_try for each in _skipped(row, before)),
+        ranges=tuple(_ranges(start, _begun(mine), _landed(of_try[-1]))),
+        runs=tuple(dict.fromkeys(row.run_id for row in mine)),
+        since=mine[0].started_at,
+        messages=_counted(mine),
+        skipped=_summed(each for row in mine for each in _skipped(row, before)),
         until=_until(of_try[-1]),
         parsed=parsed or {},
     )
 
 
+def _is_judged(landing: RunRow, rows: Iterable[RunRow]) -> bool:
+    """Whether its run was validated behind it, and with it all that had landed before."""
+    return any(
+        row.step == "validate"
+        and row.run_id == landing.run_id
+        and row.status == "succeeded"
+        and row.started_at >= landing.ended_at
+        for row in rows
+    )
+
+
 def _counted(rows: Iterable[RunRow]) -> dict[TopicPartition, int]:
-    """Messages by topic partition, summed over the attempts of a try."""
+    """Messages by topic partition, summed over landings."""
     return _summed(
         ((topic, int(number)), count)
         for row in rows
@@ -110,7 +128,7 @@ def _summed(counts: Iterable[tuple[TopicPartition, int]]) -> dict[TopicPartition
 def _ranges(
     start: LandedOffsets, begun: Mapping[TopicPartition, int], end: LandedOffsets
 ) -> Iterator[OffsetRange]:
-    """From where the landing before ended, or this one began: that one may have been taken back."""
+    """From where the landing before ended, or these began: that one may have been taken back."""
     for topic, progress in sorted(end.topics.items()):
         for number, behind in sorted(progress.next_offsets.items()):
             was = _first(start, topic, number, progress.topic_id)
@@ -129,7 +147,7 @@ def _first(start: LandedOffsets, topic: str, number: int, topic_id: str) -> int 
 
 
 def _begun(rows: Iterable[RunRow]) -> dict[TopicPartition, int]:
-    """Where the landings of a try began in each topic partition."""
+    """Where the first of some landings began in each topic partition."""
     found: dict[TopicPartition, int] = {}
     for row in rows:
         for topic, number, start in json.loads(row.detail).get("starts", ()):

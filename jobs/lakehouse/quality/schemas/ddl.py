@@ -14,13 +14,8 @@ from typing import TypeAlias
 from lakehouse.connectors import CONNECTORS, Connector
 from lakehouse.names import TableIdentity
 from lakehouse.plan.schemas.foreign_keys import changes_keys
-from lakehouse.plan.schemas.statements import (
-    Name,
-    Names,
-    renamed_columns,
-    renamed_tables,
-    replaced_columns,
-)
+from lakehouse.plan.schemas.statement_words import Name, Names
+from lakehouse.plan.schemas.statements import renamed_columns, renamed_tables, replaced_columns
 from lakehouse.quality.schemas.table_changes import TableChange, table_change
 
 # The names of a table in lower case.
