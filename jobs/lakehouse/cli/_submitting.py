@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -11,8 +12,9 @@ from pathlib import Path
 from infra.spark import spark_environment
 from lakehouse.config import Settings
 
-# What a shell gives of a command that SIGINT has ended.
-_INTERRUPTED = 130
+# What a shell gives of a command that a signal has ended, beside the signal's number.
+_BY_SIGNAL = 128
+_SIGNALS = {each.value: each.name for each in signal.Signals}
 
 
 def in_foreground(
@@ -30,12 +32,23 @@ def in_foreground(
         handed: What it gets in its environment besides.
 
     Returns:
-        The application's exit code; 130 where a person ended it.
+        The application's exit code; where a signal ended it 128 and its number, as a shell gives:
+        130 where a person did, 137 where the system did for want of memory.
     """
     environment = {**os.environ, **spark_environment(settings.home), **(handed or {})}
     command = ["spark-submit", str(application), *arguments]
     try:
-        return subprocess.run(command, env=environment, check=False).returncode
+        code = subprocess.run(command, env=environment, check=False).returncode
     except KeyboardInterrupt:
         print("interrupted: what is published stays; do the command again", file=sys.stderr)
-        return _INTERRUPTED
+        return _BY_SIGNAL + signal.SIGINT
+    # Java ends by the signal; where the driver's Python did, spark-submit says so as shells do.
+    code = code if code >= 0 else _BY_SIGNAL - code
+    if name := _SIGNALS.get(code - _BY_SIGNAL):
+        print(
+            f"a process of Spark was ended by {name}, by somebody or for want of memory (`dmesg` "
+            "tells): expected that it goes on to its end; what is published stays, nothing half "
+            "written is read; do the command again",
+            file=sys.stderr,
+        )
+    return code

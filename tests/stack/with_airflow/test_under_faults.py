@@ -127,6 +127,7 @@ def test_a_signal_whose_task_is_killed_is_sent_once(
     until(lambda: state(at_work) == "success", "expected another try to send it", 600)
     assert len(signals(stack)) == len(sent) + 1
     stack.barrier(NAME).pass_one()
+    api.await_dag(DAG)
     [after] = api.await_end([api.trigger(DAG, "behind_the_signal")], print, 600)
     assert after.state == "success"
     [followed] = api.await_end([at_work.run], print, 600)
