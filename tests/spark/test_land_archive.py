@@ -172,6 +172,17 @@ def test_a_broken_line_is_refused_with_file_and_line_and_lands_nothing(source, t
     assert source.is_empty()
 
 
+def test_a_gzip_file_without_a_byte_is_refused_and_a_whole_one_without_a_line_is_not(
+    source, tmp_path
+):
+    packed = tmp_path / f"{TOPIC}.jsonl.gz"
+    packed.write_bytes(b"")
+    with pytest.raises(ArchiveError, match=r"has 0 bytes: expected a whole gzip file"):
+        source.land(tmp_path)
+    packed.write_bytes(gzip.compress(b""))
+    assert source.land(tmp_path).counts["messages"] == 0
+
+
 def test_a_gzip_file_that_ends_early_is_refused(source, tmp_path):
     lines = write_archive(tmp_path, numbered(*range(500))) / f"{TOPIC}.jsonl"
     packed = tmp_path / f"{TOPIC}.jsonl.gz"

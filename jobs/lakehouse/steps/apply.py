@@ -15,6 +15,7 @@ from typing import cast
 from lakehouse.connectors import CONNECTORS
 from lakehouse.plan.batches.conservation import Law, balance, pending_of, to_json_counts
 from lakehouse.plan.batches.tables import TablePlan
+from lakehouse.plan.cuts.lag_words import count_text
 from lakehouse.plan.schemas.table_names import TableNames
 from lakehouse.quality.schemas.statements import as_renamed, incarnations
 from lakehouse.spark.batches.batch import open_batch
@@ -109,7 +110,9 @@ def _sentence(
     held = sum(bool(plan.hold) for plan in plans)
     keys = sum(held_keys(work, staged).values())
     broken = [f"{topic}[{number}]" for (topic, number), law in laws.items() if not law.holds]
-    tail = f"; {keys} keys are held by quarantined events" if keys else ""
+    quarantined = sum(law.quarantined for law in laws.values())
+    tail = f"; {count_text(quarantined, 'message')} quarantined" if quarantined else ""
+    tail += f"; {keys} keys are held by quarantined events" if keys else ""
     tail += f"; conservation fails for {', '.join(broken)}" if broken else ""
     return (
         f"{applied} events applied, {changed} of {len(plans)} tables changed, {held} held, "

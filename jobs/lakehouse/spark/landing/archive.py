@@ -25,7 +25,12 @@ from lakehouse.plan.topics.landing import LandingPlan
 from lakehouse.plan.topics.offsets import OffsetRange
 from lakehouse.spark.bronze.landed_counts import PartitionCount
 from lakehouse.spark.bronze.ranges import within
-from lakehouse.spark.landing.archive_lines import line_number, refuse_broken_lines, unexplained
+from lakehouse.spark.landing.archive_lines import (
+    line_number,
+    refuse_broken_lines,
+    refuse_empty,
+    unexplained,
+)
 from lakehouse.spark.landing.archive_parsing import (
     LARGE_LINE_BYTES,
     LINK_PREFIX,
@@ -89,6 +94,7 @@ def open_archive(
     """
     with tempfile.TemporaryDirectory(dir=workspace, prefix="archive-") as folder:
         for file in files:
+            refuse_empty(file.path)
             (Path(folder) / f"{LINK_PREFIX}{file.path.name}").symlink_to(file.path.absolute())
         # Kept, because checking, comparing and landing would each parse every line again.
         lines = parsed_lines(spark, folder).persist(StorageLevel.MEMORY_AND_DISK)

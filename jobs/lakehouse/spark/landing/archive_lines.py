@@ -51,6 +51,19 @@ def unexplained(file: ArchiveFile) -> ArchiveError:
     )
 
 
+def refuse_empty(path: Path) -> None:
+    """A gzip file has a head and an end, whatever is in it; of nothing no reader says that.
+
+    Raises:
+        ArchiveError: The file ends in `.gz` and has no octet.
+    """
+    if path.suffix == ".gz" and path.stat().st_size == 0:
+        raise ArchiveError(
+            f"{path}: has 0 bytes: expected a whole gzip file; nothing was landed; copy it again, "
+            "or remove it where its topic has no message"
+        )
+
+
 def line_number(path: Path, partition: int, offset: int) -> int:
     """The number of the line that holds a message; 0 if it is gone."""
     for number, line in numbered_lines(path):
