@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -53,6 +53,15 @@ def test_the_first_version_of_a_table_is_followed() -> None:
     (first,) = judge(version(1, ID, NAME))
 
     assert (first.kinds, first.verdict, first.is_new) == (("create_table",), EVOLVE, True)
+
+
+def test_a_version_that_two_runs_record_is_told_alike_by_both() -> None:
+    [row] = recorded(*judge(version(1, ID, NAME)))
+    [other] = recorded(*judge(version(2, ID, NAME)))
+    again = replace(row, run_id="another", recorded_at=row.recorded_at + timedelta(seconds=3))
+
+    assert row.told == again.told
+    assert row.told != other.told
 
 
 CHANGES = {

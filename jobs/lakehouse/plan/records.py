@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Literal
 
@@ -181,6 +181,11 @@ class SchemaVersionRow:
     def previous_table(self) -> TableIdentity | None:
         """The table that it was before, where the statement renames it."""
         return TableIdentity.of(json.loads(self.previous)) if self.previous else None
+
+    @property
+    def told(self) -> SchemaVersionRow:
+        """The same for whoever recorded it, and whenever."""
+        return replace(self, run_id="", recorded_at=datetime.min)  # noqa: DTZ901 - no time at all
 
     @property
     def is_from_ddl(self) -> bool:
