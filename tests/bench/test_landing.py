@@ -31,9 +31,9 @@ from tests.support.broker import Broker, running_broker
 from tests.support.runs import Runs
 
 _Result = TypeVar("_Result")
-_PARTS = 20
-MESSAGES = sizes.number("MESSAGES", 200_000, 50_000)
+MESSAGES = sizes.number("MESSAGES", 2_000_000, 50_000)
 TOPICS = sizes.numbers("TOPICS", "1,200", "1")
+_EACH_PART = 10_000
 ROUNDS = sizes.number("ROUNDS", 3, 1)
 SHAPES: dict[str, Callable[[SparkSession, Batch, range], DataFrame]] = {
     "narrow": changes,
@@ -85,8 +85,9 @@ def _produce(broker: Broker, messages: DataFrame, topics: int) -> None:
     for answer in made.values():
         answer.result(60)
     producer = Producer({"bootstrap.servers": broker.address})
-    # What the driver has of them at a time.
-    parts = messages.repartitionByRange(_PARTS, "offset").sortWithinPartitions("topic", "offset")
+    # What the driver has of them at a time is one part.
+    count = MESSAGES // _EACH_PART
+    parts = messages.repartitionByRange(count, "offset").sortWithinPartitions("topic", "offset")
     for row in parts.select("topic", "key", "value").toLocalIterator():
         while True:
             try:

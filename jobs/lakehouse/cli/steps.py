@@ -38,7 +38,8 @@ RunId = Annotated[
     str | None,
     typer.Option(
         "--run-id",
-        help="Go on with this run. Default: the newest one; a new one where a run begins.",
+        help="Go on with this run; a name that no run has begins one. "
+        "Default: the newest one; a new one where a run begins.",
     ),
 ]
 Until = Annotated[
