@@ -16,7 +16,7 @@ from lakehouse.quality.measuring.metrics import Scope, measure
 from lakehouse.quality.measuring.samples import find_samples
 from lakehouse.spark.sql import messages_query
 from tests.spark.quality_findings import failed, observed
-from tests.spark.quality_tables import STARTED, land_row, topic_of, write_bronze
+from tests.spark.quality_tables import STARTED, land_row, run_row, topic_of, write_bronze
 
 
 def bronze_findings(
@@ -25,6 +25,8 @@ def bronze_findings(
     write_bronze(spark, source, messages)
     rows = [
         land_row(source, ["a"], 100, "earlier", 1),
+        # At minute 9: what it landed is judged.
+        run_row(source, "validate", "earlier", {}),
         replace(
             land_row(source, ["a"], 200, "run", 5),
             counts=json.dumps({"topics": {topic_of(source, "a"): {"0": 3}}}),
