@@ -105,7 +105,7 @@ def test_what_a_killed_try_landed_lies_in_the_range_and_is_no_gap() -> None:
 
 def test_what_landed_before_and_was_never_validated_is_judged_with_it() -> None:
     """Its run was killed, or failed behind its landing; runs without a message add nothing."""
-    idle = replace(landing("idle", 4, 110, []), counts="{}")
+    idle = replace(landing("idle", 4, 110, []), counts=json.dumps({"topics": {"t": {"0": 0}}}))
     failed = (landing("failed", 3, 110, [("t", 0, 100)]), validation("failed", 4, "failed"))
     mine = landing("run", 5, 120, [("t", 0, 110)])
     landed = landed_of(*FIRST, *failed, idle, mine)

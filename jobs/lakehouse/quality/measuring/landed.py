@@ -82,9 +82,11 @@ def landed_ranges(
     if not of_try:
         return LandedRanges((), (run_id,), run_started)
     earlier = [row for row in landings if row.ended_at < of_try[0].started_at]
-    unseen = list(takewhile(lambda row: not _is_judged(row, rows), reversed(earlier)))
+    judged = _judged(rows)
+    # A source that was idle for a month has thousands of landings that nobody validated.
+    unseen = list(takewhile(lambda row: not _is_seen(row, judged), reversed(earlier)))
     seen = earlier[: len(earlier) - len(unseen)]
-    mine = [*(row for row in reversed(unseen) if _counted([row])), *of_try]
+    mine = [*(row for row in reversed(unseen) if any(_counted([row]).values())), *of_try]
     start = _landed(seen[-1]) if seen else LandedOffsets()
     return LandedRanges(
         ranges=tuple(_ranges(start, _begun(mine), _landed(of_try[-1]))),
@@ -97,15 +99,18 @@ def landed_ranges(
     )
 
 
-def _is_judged(landing: RunRow, rows: Iterable[RunRow]) -> bool:
-    """Whether its run was validated behind it, and with it all that had landed before."""
-    return any(
-        row.step == "validate"
-        and row.run_id == landing.run_id
-        and row.status == "succeeded"
-        and row.started_at >= landing.ended_at
-        for row in rows
-    )
+def _judged(rows: Iterable[RunRow]) -> dict[str, datetime]:
+    """Run → when its last validation began, which saw all that had landed by then."""
+    found: dict[str, datetime] = {}
+    for row in rows:
+        if row.step == "validate" and row.status == "succeeded":
+            found[row.run_id] = max(row.started_at, found.get(row.run_id, row.started_at))
+    return found
+
+
+def _is_seen(landing: RunRow, judged: Mapping[str, datetime]) -> bool:
+    began = judged.get(landing.run_id)
+    return began is not None and began >= landing.ended_at
 
 
 def _counted(rows: Iterable[RunRow]) -> dict[TopicPartition, int]:
