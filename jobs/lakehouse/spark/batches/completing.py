@@ -15,8 +15,9 @@ from lakehouse.connectors import Connector
 from lakehouse.plan.batches.groups import Group, reads_behind_changes
 from lakehouse.spark.batches.profile import profile
 from lakehouse.spark.once import once
-from lakehouse.spark.ordering.redelivery import mark, place, suspect
+from lakehouse.spark.ordering.redelivery import mark, suspect
 from lakehouse.spark.ordering.since import Since, earlier, earlier_of_same_keys
+from lakehouse.spark.ordering.stand_ins import place
 from lakehouse.spark.parsing.tombstones import EMPTY_MESSAGE, without_tombstones
 
 
@@ -44,13 +45,16 @@ def complete(
         groups = profile(parsed, since.position)
     progress = since.progress
     places = {(group.topic, group.partition) for group in groups if group.suspects}
-    places |= reads_behind_changes(groups, progress.highs)
+    behind = reads_behind_changes(groups, progress.highs)
+    places |= behind
     if not places:
         return parsed.withColumn("redelivered", F.lit(False)), groups
     if connector.commit_may_be_null:
         # Its window would run again for every table.
-        parsed = once(place(parsed, progress, connector))
+        placed = place(parsed, progress, connector, reads_behind_changes=bool(behind))
+        parsed = once(placed)
         groups = profile(parsed, since.position)
     suspects = parsed.where(suspect(since.position))
-    history = earlier_of_same_keys(spark, source, since, suspects, places)
-    return once(mark(parsed, history, connector, since.position)), groups
+    most = sum(group.suspects for group in groups)
+    history = earlier_of_same_keys(spark, source, since, suspects, places, most)
+    return once(mark(parsed, history, connector, since.position, most)), groups

@@ -21,8 +21,9 @@ from lakehouse.spark.batches.batch import Batch, whole_batch
 from lakehouse.spark.batches.incarnations import with_incarnations
 from lakehouse.spark.batches.profile import profile
 from lakehouse.spark.once import once
-from lakehouse.spark.ordering.redelivery import mark, place, suspect
+from lakehouse.spark.ordering.redelivery import mark, suspect
 from lakehouse.spark.ordering.since import Since, earlier, earlier_of_same_keys
+from lakehouse.spark.ordering.stand_ins import place
 from lakehouse.spark.parsing.envelopes import parse
 from lakehouse.spark.session import tune
 from lakehouse.spark.sql import any_of, in_partition, literal
@@ -53,7 +54,7 @@ def open_replay(
     topics = sorted({topic for topic, _, _ in taken})
     parsed = parse(messages, source, connector, topics, since.epochs)
     parsed = once(with_incarnations(parsed, connector, since.incarnations))
-    placed = _placed(spark, source, connector, parsed, since)
+    placed = _placed(spark, source, connector, parsed, since, len(taken))
     groups = profile(placed, since.position)
     return whole_batch(source, since, landed, (messages, placed, groups), len(taken))
 
@@ -97,6 +98,7 @@ def _placed(
     connector: Connector,
     parsed: DataFrame,
     since: Since,
+    most: int,
 ) -> DataFrame:
     """With positions complete and redeliveries marked, from all that stands before a message."""
     rows = parsed.select("topic", "partition", "running", "unplaced").distinct().collect()
@@ -104,9 +106,11 @@ def _placed(
     if connector.commit_may_be_null and any(row["running"] or row["unplaced"] for row in rows):
         whole = earlier(spark, source, since).where(any_of(map(in_partition, places)))
         needed = whole.select(*_COORDINATES, "log", "position", "running", "unplaced", "high")
-        found = place(needed, Progress(), connector).select(*_COORDINATES, "position")
+        reads = any(row["unplaced"] for row in rows)
+        whole = place(once(needed), Progress(), connector, reads_behind_changes=reads)
+        found = whole.select(*_COORDINATES, "position")
         parsed = parsed.drop("position").join(found, list(_COORDINATES), "left")
         parsed = once(parsed)
     suspects = parsed.where(suspect(since.position))
-    history = earlier_of_same_keys(spark, source, since, suspects, places)
-    return once(mark(parsed, history, connector, since.position))
+    history = earlier_of_same_keys(spark, source, since, suspects, places, most)
+    return once(mark(parsed, history, connector, since.position, most))

@@ -98,12 +98,13 @@ def _fallen(
 ) -> DataFrame | None:
     """The events that are lower than what came before, and never came before; None for none."""
     falls = lanes.where(_falls(since))
-    rows = falls.select("topic", "partition").distinct().collect()
+    rows = falls.groupBy("topic", "partition").agg(F.count("*").alias("events")).collect()
     if not rows:
         return None
     places = [(row["topic"], row["partition"]) for row in rows]
     events = envelopes.join(falls.select(*_PLACE), _PLACE, "left_semi")
-    older = earlier_of_same_keys(spark, source, since, events, places)
+    most = sum(row["events"] for row in rows)
+    older = earlier_of_same_keys(spark, source, since, events, places, most)
     known = repeated(events, older.unionByName(envelopes), CONNECTORS[source.connector])
     fallen = once(falls.join(known, _PLACE, "left_anti"))
     return None if fallen.isEmpty() else fallen

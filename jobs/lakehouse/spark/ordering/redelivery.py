@@ -1,29 +1,22 @@
-"""Events that may be in silver already: their place in the order, and which are redeliveries.
+"""Events that may be in silver already: which of them are redeliveries.
 
 In: envelopes, some of which are `suspect`: their position is not behind all that is applied, or
-they carry no commit position because they are of the first transaction after a connector's start
-(PostgreSQL; `running`) or of a source snapshot behind changes (`unplaced`). Out: the same rows,
-each with a position, and `redelivered` set where the same event stands at a lower offset of the
-topic partition (`design.md` §3). For a running event the highest number streamed before it in the
-topic partition, at least its own, stands in for the commit part; a read event (`unplaced`) stands
-where the newest event stands that was streamed before it, and comes after that.
+something else had to complete it (`stand_ins`). Out: the same rows, with `redelivered` set where
+the same event stands at a lower offset of the topic partition (`design.md` §3).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import reduce
 
 import pyspark.sql.functions as F
-from pyspark.sql import Column, DataFrame, Window, WindowSpec
+from pyspark.sql import Column, DataFrame
 
 from lakehouse.config import TopicRole
 from lakehouse.connectors import Connector
-from lakehouse.plan.batches.tables import TopicPartition
-from lakehouse.plan.progress import Progress
-from lakehouse.spark.parsing import positions
-from lakehouse.spark.parsing.epochs import log_in
-from lakehouse.spark.sql import in_partition, literal
+from lakehouse.spark.broadcasting import sent
+from lakehouse.spark.ordering.same_keys import of_same_keys
+from lakehouse.spark.sql import literal
 
 _PLACE = ("topic", "partition")
 # An event that nothing was streamed before has the lowest position of its log.
@@ -52,6 +45,7 @@ def mark(
     history: DataFrame,
     connector: Connector,
     applied_position: str,
+    most: int,
 ) -> DataFrame:
     """Mark suspects that are in bronze already.
 
@@ -61,10 +55,12 @@ def mark(
             the same keys.
         connector: Its position fields.
         applied_position: The highest position that is applied; empty for none.
+        most: How many suspects there are at most.
     """
     candidates = envelopes.where(suspect(applied_position))
-    found = repeated(candidates, history.unionByName(envelopes), connector)
-    marks = found.withColumn("redelivered", F.lit(True))
+    alike = history.unionByName(of_same_keys(envelopes, candidates, most))
+    found = repeated(candidates, alike, connector)
+    marks = sent(found.withColumn("redelivered", F.lit(True)), most)
     return envelopes.join(marks, [*_PLACE, "offset"], "left").withColumn(
         "redelivered", F.coalesce("redelivered", F.lit(False))
     )
@@ -89,40 +85,6 @@ def repeated(candidates: DataFrame, messages: DataFrame, connector: Connector) -
         older.alias("o"), condition & F.expr(_same_place(connector)), "left_semi"
     )
     return found.select(*_PLACE, "offset")
-
-
-def place(envelopes: DataFrame, progress: Progress, connector: Connector) -> DataFrame:
-    """Give running and unplaced events their position.
-
-    Args:
-        envelopes: The batch.
-        progress: Has the highest numbers and the newest events before the batch.
-        connector: Its position fields.
-    """
-    before = (
-        Window.partitionBy(*_PLACE, "log")
-        .orderBy("offset")
-        .rowsBetween(Window.unboundedPreceding, -1)
-    )
-    running = F.concat("log", _running(before, progress, connector))
-    placed = envelopes.withColumn(
-        "position", F.when(F.col("running"), running).otherwise(F.col("position"))
-    )
-    tops = _carried({p: (log_in(t.position), t.position) for p, t in progress.tops.items()})
-    streamed = F.max(F.when(F.col("high").isNotNull(), F.col("position"))).over(before)
-    read = F.greatest(streamed, tops, F.col("position"))
-    unplaced = F.col("unplaced") & F.col("position").isNotNull()
-    return placed.withColumn("position", F.when(unplaced, read).otherwise(F.col("position")))
-
-
-def _running(before: WindowSpec, progress: Progress, connector: Connector) -> Column:
-    """The position of an event without commit position, in its log."""
-    highs = _carried({p: (h.log, f"{h.number}") for p, h in progress.highs.items()})
-    seen = F.greatest(F.max("high").over(before), highs.cast("decimal(38,0)"), F.col("high"))
-    first, second = connector.position
-    commit = positions.fixed_width(seen.cast("decimal(38,0)").cast("string"), first)
-    own = positions.fixed_width(F.col("high").cast("decimal(38,0)").cast("string"), second)
-    return positions.join([commit, own])
 
 
 def _identity(connector: Connector) -> tuple[str, ...]:
@@ -163,16 +125,3 @@ def _events(envelopes: DataFrame, connector: Connector) -> DataFrame:
     with_image = envelopes.select("*", image).select("*", row)
     names = dict.fromkeys((*_identity(connector), "position", "gtid"))
     return with_image.select(*_PLACE, "offset", *names)
-
-
-def _carried(known: Mapping[TopicPartition, tuple[str, str]]) -> Column:
-    """What is known of a message's topic partition from before the batch, of the same log.
-
-    Args:
-        known: Topic partition → the log, and what is known.
-    """
-    cases = " ".join(
-        f"WHEN {in_partition(place)} AND log = {literal(log)} THEN {literal(text)}"
-        for place, (log, text) in known.items()
-    )
-    return F.expr(f"CASE {cases} END" if cases else "CAST(NULL AS string)")

@@ -25,6 +25,7 @@ from lakehouse.plan.schemas.incarnations import Incarnations
 from lakehouse.plan.topics.offsets import LandedOffsets
 from lakehouse.spark.bronze.slices import read_slice
 from lakehouse.spark.once import once
+from lakehouse.spark.ordering.same_keys import of_same_keys
 from lakehouse.spark.parsing.envelopes import ROWS_OF_WORK, parse
 from lakehouse.spark.session import tuned
 from lakehouse.spark.sql import any_of, in_partition
@@ -158,6 +159,7 @@ def earlier_of_same_keys(
     since: Since,
     events: DataFrame,
     places: Iterable[TopicPartition],
+    most: int,
 ) -> DataFrame:
     """The envelopes before a batch that have the same keys as events of it.
 
@@ -167,19 +169,13 @@ def earlier_of_same_keys(
         since: Where the batch begins.
         events: Envelopes of the batch.
         places: The topic partitions that they are in.
+        most: How many events there are at most.
     """
     found = sorted(places)
     older = read_slice(spark, source, Progress(), since.progress.offsets).where(
         any_of(map(in_partition, found))
     )
-    keys = events.select("topic", "partition", "key").distinct()
-    same = older.alias("o").join(
-        F.broadcast(keys.alias("k")),
-        (F.col("o.topic") == F.col("k.topic"))
-        & (F.col("o.partition") == F.col("k.partition"))
-        & F.col("o.key").eqNullSafe(F.col("k.key")),
-        "left_semi",
-    )
+    same = of_same_keys(older, events, most)
     return _parsed(same, source, since, sorted({topic for topic, _ in found}))
 
 

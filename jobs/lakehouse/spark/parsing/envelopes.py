@@ -121,7 +121,7 @@ def _place(fields: DataFrame, connector: Connector) -> DataFrame:
         positions.join(placing.position_parts(parts, connector)).alias("position"),
         placing.is_running(parts, connector).alias("running"),
         placing.is_unplaced(connector).alias("unplaced"),
-        placing.highest(connector).alias("high"),
+        placing.highest(parts, connector).alias("high"),
         _transaction_id(connector).alias("transaction"),
         F.col("t.total_order").try_cast("bigint").alias("total_order"),
         F.to_json(F.array_sort(F.map_keys("key_tokens"))).alias("key_fields"),

@@ -1,7 +1,7 @@
 """Places of events in the source's order, as far as a message alone tells them.
 
 In: the operation, the source block `s` and its position fields as text. Out: the parts of the
-position, and whether something else has to complete them (`redelivery.place`).
+position, and whether something else has to complete them (`ordering.stand_ins`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def position_parts(parts: list[Column], connector: Connector) -> list[Column]:
 
     A read event of an incremental snapshot counts by its commit part alone. Where the commit part
     may be null, any other read event gets its place from what was streamed before it
-    (`redelivery`), and until then the lowest one there is.
+    (`ordering.stand_ins`), and until then the lowest one there is.
     """
     incremental = (F.col("op") == READ) & (F.col("s.snapshot") == INCREMENTAL)
     placed = list(parts)
@@ -57,10 +57,11 @@ def is_running(parts: list[Column], connector: Connector) -> Column:
     return (F.col("op") != READ) & parts[0].isNull() & parts[1].isNotNull()
 
 
-def highest(connector: Connector) -> Column:
-    """The highest number of a streamed event, where one may stand in for a commit part."""
+def highest(parts: list[Column], connector: Connector) -> Column:
+    """The highest part of a streamed event, where one may stand in for the commit part.
+
+    They have one width: the order of their text is that of their numbers.
+    """
     if not connector.commit_may_be_null:
-        return F.lit(None).cast("decimal(38,0)")
-    digits = map(positions.field_digits, connector.position)
-    highest = F.greatest(*(number.try_cast("decimal(38,0)") for number in digits))
-    return F.when(F.col("op") != READ, highest)
+        return F.lit(None).cast("string")
+    return F.when(F.col("op") != READ, F.greatest(*parts))

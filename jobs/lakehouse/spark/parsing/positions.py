@@ -41,11 +41,6 @@ def with_digits(rows: DataFrame, connector: Connector) -> DataFrame:
     return rows.select("*", *digits)
 
 
-def field_digits(field: PositionField) -> Column:
-    """The digits of a field, of rows `with_digits`; NULL where it is absent or no number."""
-    return F.col(_name(field, field.path))
-
-
 def field_text(field: PositionField) -> Column:
     """One position field as text whose order is the order of its numbers, of rows `with_digits`.
 
