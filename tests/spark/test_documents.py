@@ -8,6 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from lakehouse.spark.parsing.documents import with_documents
+from lakehouse.spark.parsing.heads import without_heads
 
 SCHEMA = {"type": "struct", "fields": [{"type": "string", "field": "payload"}], "name": "é"}
 PAYLOAD = {"op": "c", "after": {"payload": 1, "schema": "x", "note": ',"payload":é'}}
@@ -41,7 +42,9 @@ def read(spark: SparkSession, *texts: str | None) -> list[dict[str, object]]:
         "to_json(payload) AS payload",
         "to_json(key_payload) AS key",
     )
-    found = with_documents(frame).orderBy("n").selectExpr("n", *columns).collect()
+    found = (
+        with_documents(without_heads(frame, ())).orderBy("n").selectExpr("n", *columns).collect()
+    )
     return [row.asDict() for row in found]
 
 

@@ -28,6 +28,7 @@ from lakehouse.spark.once import once
 from lakehouse.spark.ordering.new_logs import Followed, follow_logs
 from lakehouse.spark.ordering.since import Since
 from lakehouse.spark.parsing.envelopes import ROWS_OF_WORK, parse
+from lakehouse.spark.parsing.heads import load_heads
 from lakehouse.spark.session import are_few, in_tasks, tune
 
 # Iceberg reads small files together, 16 MB at a time, whatever is to be done with their rows.
@@ -77,12 +78,14 @@ def read_slice_parsed(
     count = messages_between(since.progress, end)
     work = ROWS_OF_WORK * count
     tune(spark, work)
+    is_large = not are_few(spark, work)
     options = {**_EACH_FILE_ALONE, **appends(known)}
     messages = in_tasks(read_slice(spark, source, since.progress, end, options), count)
     connector = CONNECTORS[source.connector]
-    envelopes = parse(messages, source, connector, sorted(end.topics), since.epochs)
+    heads = load_heads(messages) if is_large else ()
+    envelopes = parse(messages, source, connector, sorted(end.topics), since.epochs, heads)
     # A part of it is generated while it runs, in whatever way the session is tuned then.
-    parsed = once(envelopes, eager=not are_few(spark, work))
+    parsed = once(envelopes, eager=is_large)
     tune(spark, count)
     return messages, parsed
 

@@ -16,17 +16,22 @@ from lakehouse.spark.sql import literal
 # As Kafka's JsonConverter writes both
 # (https://kafka.apache.org/documentation/#connect_running): the schema comes first.
 _SCHEMA, _PAYLOAD = '{"schema":', ',"payload":'
-_STARTS, _BEHIND = f"{_SCHEMA}{{", '{"payload":'
+BEHIND = '{"payload":'
+"""What a document without its schema begins with."""
+_STARTS = f"{_SCHEMA}{{"
 
 
 def with_documents(rows: DataFrame) -> DataFrame:
-    """Parse `value`, which is dropped, and `key`.
+    """Parse `value`, which is dropped, and the key.
+
+    Args:
+        rows: From `heads.without_heads`.
 
     Returns:
         The rows with `payload`, `row_schema`: JSON text, `is_json`, `key_payload`, and `text`: the
         value as text, without its schema where that could be cut off.
     """
-    value = _opened(rows, "value")
+    value = _opened(rows, "value", "head IS NOT NULL")
     opened = value.selectExpr(
         *rows.columns,
         "rest AS value_text",
@@ -34,13 +39,14 @@ def with_documents(rows: DataFrame) -> DataFrame:
         f"coalesce({_member('payload')}, {_whole()}) AS payload",
         f"if(is_cut, schema_text, {_member('schema', 'string')}) AS row_schema",
     )
-    key = _opened(opened, "key")
-    kept = (name for name in opened.columns if name not in ("value", "value_text"))
+    key = _opened(opened, "key_document", "is_key_cut")
+    dropped = ("value", "value_text", "key_document", "is_key_cut")
+    kept = (name for name in opened.columns if name not in dropped)
     payload = f"coalesce({_member('payload')}, {_whole()}) AS key_payload"
     return key.selectExpr(*kept, "value_text AS text", payload)
 
 
-def _opened(rows: DataFrame, column: str) -> DataFrame:
+def _opened(rows: DataFrame, column: str, is_headless: str) -> DataFrame:
     """With the one JSON document of a column, as `{"v": …}`; NULL when it is none, or several."""
     text = f"if(octet_length({column}) <= {MAX_VALUE_BYTES}, string({column}), NULL)"
     # Quotes inside of text are escaped, so that this is the name of a member wherever it stands.
@@ -52,12 +58,12 @@ def _opened(rows: DataFrame, column: str) -> DataFrame:
         .selectExpr("*", f"{parts} AS parts")
         .selectExpr("*", f"{schema} AS schema_text")
         .selectExpr("*", f"{is_cut} AS is_cut")
-        .selectExpr("*", f"if(is_cut, concat({literal(_BEHIND)}, parts[1]), text) AS rest")
+        .selectExpr("*", f"if(is_cut, concat({literal(BEHIND)}, parts[1]), text) AS rest")
     )
     parsed = rest.withColumn("document", F.expr(f"try_parse_json({_wrapped('rest')})"))
     # Text behind the document would end the wrapping object early, and `one` would be missing.
     whole = "try_variant_get(document, '$.one', 'int') = 1"
-    once = f"NOT (is_cut AND {_member('schema')} IS NOT NULL)"
+    once = f"NOT ((is_cut OR {is_headless}) AND {_member('schema')} IS NOT NULL)"
     return parsed.withColumn("document", F.expr(f"if({whole} AND {once}, document, NULL)"))
 
 

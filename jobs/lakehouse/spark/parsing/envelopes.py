@@ -22,6 +22,7 @@ from lakehouse.plan.epochs import Epoch
 from lakehouse.spark.parsing import placing, positions
 from lakehouse.spark.parsing.documents import with_documents
 from lakehouse.spark.parsing.epochs import confirmed_log, log_of
+from lakehouse.spark.parsing.heads import Head, without_heads
 from lakehouse.spark.parsing.mapped_tables import by_topic, with_mapped_table
 from lakehouse.spark.parsing.reasons import IDENTITY, judge, minus_zero, symptoms
 from lakehouse.spark.sql import any_of, literal
@@ -39,6 +40,7 @@ def parse(
     connector: Connector,
     topics: list[str],
     epochs: Sequence[Epoch] = (),
+    heads: Sequence[Head] = (),
 ) -> DataFrame:
     """The envelopes of messages.
 
@@ -48,6 +50,7 @@ def parse(
         connector: Its position fields and transaction ids.
         topics: The topics that occur.
         epochs: The logs that the source has had.
+        heads: What the messages of its topics begin with, as far as it was looked through.
 
     Returns:
         `topic, partition, offset, topic_id, landed_at, key, value_null, role, reason, control, op,
@@ -61,7 +64,7 @@ def parse(
     # Most topics are data's, of which there may be thousands.
     roles = {topic: topic_role(source, topic) or TopicRole.DATA for topic in topics}
     others = {topic: str(role) for topic, role in roles.items() if role is not TopicRole.DATA}
-    documents = messages.select(
+    documents = without_heads(messages, heads).select(
         "topic",
         "partition",
         "offset",
@@ -73,6 +76,9 @@ def parse(
         F.coalesce(by_topic(others), F.lit(str(TopicRole.DATA))).alias("role"),
         *symptoms(),
         _is_half().alias("is_half"),
+        "head",
+        "key_document",
+        "is_key_cut",
         "value",
     )
     payloads = with_documents(documents)
@@ -146,7 +152,8 @@ def _in_logs(placed: DataFrame, epochs: Sequence[Epoch]) -> DataFrame:
 def _fingerprint() -> Column:
     """Of the schema; of the table where the message carries none."""
     identity = F.xxhash64(*(F.col("s").getField(path) for path in IDENTITY.values()))
-    own = F.coalesce(F.expr("if(row_schema IS NOT NULL, xxhash64(row_schema), NULL)"), identity)
+    schema = F.expr("if(row_schema IS NOT NULL, xxhash64(row_schema), NULL)")
+    own = F.coalesce("head", schema, identity)
     # The schema of a schema change is not the table's.
     return F.when(~F.col("is_schema_change"), own)
 

@@ -36,11 +36,11 @@ _BESIDE_EVENTS = (
 
 
 def symptoms() -> tuple[Column, ...]:
-    """What the bytes of `key` and `value` tell before they are parsed."""
-    value, key = F.col("value").cast("string"), F.col("key").cast("string")
+    """What the bytes of key and value tell before they are parsed, of rows `without_heads`."""
+    value, key = F.col("value").cast("string"), F.col("key_document").cast("string")
     return (
-        (F.octet_length("value") > MAX_VALUE_BYTES).alias("too_large"),
-        (F.octet_length("value") > LARGE_VALUE_BYTES).alias("is_large"),
+        (F.col("size") > MAX_VALUE_BYTES).alias("too_large"),
+        (F.col("size") > LARGE_VALUE_BYTES).alias("is_large"),
         # A schema registry's serializers start with this byte; JSON never does.
         F.expr("startswith(value, X'00')").alias("is_registered"),
         F.is_valid_utf8(value).alias("is_text"),
@@ -117,7 +117,7 @@ def judge(rows: DataFrame, source: SourceConfig, connector: Connector) -> DataFr
         "coalesce(octet_length(text), 0) + coalesce(octet_length(key), 0) AS octets",
         "has_placeholder",
         "minus_zero",
-        "coalesce(startswith(row_schema, '{'), false) AS has_schema",
+        "coalesce(head IS NOT NULL OR startswith(row_schema, '{'), false) AS has_schema",
         "payload",
         "source_ts_ms",
         "s.gtid AS gtid",
