@@ -18,7 +18,8 @@ from lakehouse.spark.once import once
 from lakehouse.spark.ordering.redelivery import mark, suspect
 from lakehouse.spark.ordering.since import Since, earlier, earlier_of_same_keys
 from lakehouse.spark.ordering.stand_ins import place
-from lakehouse.spark.parsing.tombstones import EMPTY_MESSAGE, without_tombstones
+from lakehouse.spark.ordering.tombstones import without_tombstones
+from lakehouse.spark.parsing.reasons import EMPTY_MESSAGE
 
 
 def complete(

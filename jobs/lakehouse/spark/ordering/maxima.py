@@ -7,19 +7,22 @@ have their greatest values, few as they are; only rows of blocks in which one as
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pyspark.sql.functions as F
 from pyspark.sql import DataFrame, Window
 
-_LOG = ("topic", "partition", "log")
-_LOG_AND_BLOCK = (*_LOG, "block")
-# So many rows a window of Spark holds in an array (`spark.sql.windowExec.buffer.in.memory.
-# threshold`); of more it sorts and spills them.
+LOG = ("topic", "partition", "log")
+# Of so many rows a window of Spark is an array; more are sorted, and spilled
+# (spark.sql.windowExec.buffer.in.memory.threshold).
 _BLOCK = 4096
 _BEFORE = Window.unboundedPreceding, -1
 
 
-def with_greatest_before(envelopes: DataFrame, asks: str, value: str, name: str) -> DataFrame:
-    """Envelopes with the greatest value of what stands before them in their log.
+def with_greatest_before(
+    envelopes: DataFrame, asks: str, value: str, name: str, within: Sequence[str] = LOG
+) -> DataFrame:
+    """Envelopes with the greatest value of what stands before them.
 
     Args:
         envelopes: Kept ones: they are read several times.
@@ -27,16 +30,18 @@ def with_greatest_before(envelopes: DataFrame, asks: str, value: str, name: str)
         value: What is compared, as an expression.
         name: How the new column is called. It is NULL in rows that do not ask, and where nothing
             stands before.
+        within: Columns that have to be the same; topic and partition at least.
     """
+    places = (*within, "block")
     blocked = envelopes.withColumn("block", F.expr(f"offset div {_BLOCK}"))
     rows = blocked.alias("r").join(
-        F.broadcast(_asked(blocked, asks, value).alias("b")),
-        F.expr(" AND ".join(f"r.{key} <=> b.{key}" for key in _LOG_AND_BLOCK)),
+        F.broadcast(_asked(blocked, asks, value, within).alias("b")),
+        F.expr(" AND ".join(f"r.{key} <=> b.{key}" for key in places)),
         "left",
     )
     rows = rows.select("r.*", "b.told", F.expr("b.told IS NOT NULL").alias("is_asked"))
-    within = Window.partitionBy(*_LOG_AND_BLOCK).orderBy("offset").rowsBetween(*_BEFORE)
-    greatest = F.greatest(F.max(F.expr(value)).over(within), F.col("told.value"))
+    before = Window.partitionBy(*places).orderBy("offset").rowsBetween(*_BEFORE)
+    greatest = F.greatest(F.max(F.expr(value)).over(before), F.col("told.value"))
     asked = rows.where("is_asked").withColumn(name, F.when(F.expr(asks), greatest))
     others = rows.where("NOT is_asked").withColumn(
         name, F.lit(None).cast(asked.schema[name].dataType)
@@ -44,11 +49,11 @@ def with_greatest_before(envelopes: DataFrame, asks: str, value: str, name: str)
     return others.unionByName(asked).drop("block", "told", "is_asked")
 
 
-def _asked(blocked: DataFrame, asks: str, value: str) -> DataFrame:
+def _asked(blocked: DataFrame, asks: str, value: str, within: Sequence[str]) -> DataFrame:
     """The blocks in which a row asks, and what stands before each of them."""
-    blocks = blocked.groupBy(*_LOG_AND_BLOCK).agg(
+    blocks = blocked.groupBy(*within, "block").agg(
         F.expr(f"max({value}) AS value"), F.expr(f"bool_or({asks}) AS is_asked")
     )
-    before = Window.partitionBy(*_LOG).orderBy("block").rowsBetween(*_BEFORE)
+    before = Window.partitionBy(*within).orderBy("block").rowsBetween(*_BEFORE)
     told = F.struct(F.max("value").over(before).alias("value")).alias("told")
-    return blocks.select(*_LOG_AND_BLOCK, told, "is_asked").where("is_asked")
+    return blocks.select(*within, "block", told, "is_asked").where("is_asked")

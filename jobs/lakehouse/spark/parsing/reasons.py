@@ -16,9 +16,10 @@ from lakehouse.config import SourceConfig, TopicRole
 from lakehouse.connectors import Connector
 from lakehouse.envelope import ERASED, MESSAGE, OPERATIONS
 from lakehouse.spark.parsing.surrogates import has_lone_surrogate
-from lakehouse.spark.parsing.tombstones import EMPTY_MESSAGE
 from lakehouse.spark.sql import literal
 
+EMPTY_MESSAGE = "empty_message"
+"""The reason of a message without key and value, unless it is a tombstone (`ordering`)."""
 IDENTITY = {"database": "db", "schema_name": "schema", "table_name": "table"}
 # Beyond it no VARIANT holds a message, and Jackson gives up on its texts.
 MAX_VALUE_BYTES = 16_000_000

@@ -13,14 +13,13 @@ from pyspark.sql import DataFrame
 
 from lakehouse.envelope import DELETE
 from lakehouse.plan.batches.tables import TopicPartition
+from lakehouse.spark.ordering.maxima import with_greatest_before
+from lakehouse.spark.parsing.reasons import EMPTY_MESSAGE
 from lakehouse.spark.sql import any_of, in_partition, literal
 
-EMPTY_MESSAGE = "empty_message"
+_IS_EMPTY = f"reason <=> {literal(EMPTY_MESSAGE)}"
 _IS_DELETE = f"coalesce(op = {literal(DELETE)} AND key IS NULL AND reason IS NULL, false)"
-_FOLLOWS = (
-    f"reason <=> {literal(EMPTY_MESSAGE)} AND coalesce("
-    f"lag({_IS_DELETE}) OVER (PARTITION BY topic, partition ORDER BY offset), was_delete, false)"
-)
+_PLACE = ("topic", "partition")
 
 
 def without_tombstones(
@@ -31,24 +30,27 @@ def without_tombstones(
     """Recognise tombstones among the empty messages.
 
     Args:
-        envelopes: The batch.
+        envelopes: The batch, kept: it is read several times.
         places: Where there are empty messages; of none nothing is done.
         earlier: Reads the envelopes before the batch, of some topics; asked only where the first
             message is empty, which may follow a delete event.
     """
     if not places:
         return envelopes
-    firsts = envelopes.where(any_of(map(in_partition, places))).groupBy("topic", "partition")
+    firsts = envelopes.where(any_of(map(in_partition, places))).groupBy(*_PLACE)
     found = firsts.agg(F.expr("min_by(reason, offset) AS reason")).collect()
     first = [(row["topic"], row["partition"]) for row in found if row["reason"] == EMPTY_MESSAGE]
     before = (
         earlier({topic for topic, _ in first})
         .where(any_of(map(in_partition, first)))
-        .groupBy("topic", "partition")
+        .groupBy(*_PLACE)
         .agg(F.expr(f"max_by({_IS_DELETE}, offset) AS was_delete"))
     )
-    after = envelopes.join(F.broadcast(before), ["topic", "partition"], "left")
-    marked = after.selectExpr("*", f"{_FOLLOWS} AS is_tombstone")
+    last = f"struct(offset, {_IS_DELETE} AS is_delete)"
+    after = with_greatest_before(envelopes, _IS_EMPTY, last, "last", _PLACE)
+    known = after.join(F.broadcast(before), list(_PLACE), "left")
+    follows = f"{_IS_EMPTY} AND coalesce(last.is_delete, was_delete, false)"
+    marked = known.selectExpr("*", f"{follows} AS is_tombstone")
     changed = {
         "reason": F.expr("if(is_tombstone, NULL, reason)"),
         "control": F.expr("control OR is_tombstone"),
