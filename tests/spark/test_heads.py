@@ -13,10 +13,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from lakehouse.config import Settings, parse_source
 from lakehouse.connectors import CONNECTORS
-from lakehouse.plan.tuning import FEW_ROWS_SETTING
+from lakehouse.spark.batches import parsed
 from lakehouse.spark.parsing.envelopes import parse
 from lakehouse.spark.parsing.heads import Head, load_heads
-from lakehouse.spark.session import are_few
 from tests.support.debezium import Postgres, Table, column
 from tests.support.runs import laws_hold, open_runs
 
@@ -100,16 +99,16 @@ def messages(spark: SparkSession, pairs: Sequence[tuple[object, object]]) -> Dat
 
 def envelopes(rows: DataFrame, heads: Sequence[Head]) -> list[str]:
     """All that is told of each message; how long a text is that is none, is a guess."""
-    parsed = parse(rows, SOURCE, CONNECTORS["postgresql"], [TOPIC], (), heads)
-    parsed = parsed.withColumn("octets", F.expr("if(reason <=> 'not_utf8', NULL, octets)"))
-    return [row[0] for row in parsed.orderBy("offset").selectExpr("to_json(struct(*))").collect()]
+    read = parse(rows, SOURCE, CONNECTORS["postgresql"], [TOPIC], (), heads)
+    read = read.withColumn("octets", F.expr("if(reason <=> 'not_utf8', NULL, octets)"))
+    return [row[0] for row in read.orderBy("offset").selectExpr("to_json(struct(*))").collect()]
 
 
 @pytest.mark.parametrize("first", [0, 2], ids=["event", "tombstone"])
 def test_what_is_cut_off_changes_no_envelope(spark: SparkSession, first: int) -> None:
     values = [(KEY, value) for value in (VALUES[first], *VALUES)]
     rows = messages(spark, [*values, *((key, VALUES[0]) for key in KEYS)])
-    heads = load_heads(rows)
+    heads = load_heads(rows, {(TOPIC, 0): 10})
     [head] = heads
     assert head.value == framed(PLAIN, "").encode()[:-1]
     assert head.key == KEY.partition('{"id":1}')[0].encode()
@@ -133,12 +132,13 @@ def test_what_is_cut_off_changes_no_envelope(spark: SparkSession, first: int) ->
 )
 def test_only_what_is_whole_and_text_is_a_head(spark: SparkSession, value: object) -> None:
     rows = messages(spark, [(KEY, value)] * 4 + [(KEY, VALUES[0])] * 2)
-    assert load_heads(rows) == ()
-    assert load_heads(rows.where("false")) == ()
+    assert load_heads(rows, {(TOPIC, 0): 10}) == ()
+    assert load_heads(rows.where("false"), {(TOPIC, 0): 10}) == ()
+    assert load_heads(rows, {}) == ()
 
 
 def test_a_large_batch_ends_as_a_small_one(
-    spark: SparkSession, settings: Settings, tmp_path: Path
+    spark: SparkSession, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two tables, of which one gets a column while its messages come, and a restart."""
     name = "heads_run"
@@ -154,12 +154,8 @@ def test_a_large_batch_ends_as_a_small_one(
         (wide, "u", None, {"id": 2, "note": "x", "more": "y"}), (plain, "d", {"id": 2}, None)
     )
     pg.redeliver(started, first_without_commit=True)
-    spark.conf.set(FEW_ROWS_SETTING, "0")
-    try:
-        assert not are_few(spark, 1)
-        outcomes = runs.run(pg)
-    finally:
-        spark.conf.unset(FEW_ROWS_SETTING)
+    monkeypatch.setattr(parsed, "_MANY", 1)
+    outcomes = runs.run(pg)
     assert {outcome.status for outcome in outcomes.values()} == {"succeeded"}
     assert laws_hold(outcomes["apply"])
     kept = [(n, "read") for n in (0, 3, 4)]
