@@ -80,6 +80,8 @@ def changes(
     batch: Batch,
     tables: Iterable[int] = (0,),
     key: Key = _BY_NUMBER,
+    *,
+    is_start: bool = False,
 ) -> DataFrame:
     """The events of a batch, each in its place: bronze's columns up to `headers`, and `n`.
 
@@ -88,17 +90,27 @@ def changes(
         batch: The events.
         tables: Each of these has them.
         key: What names an account, and the columns beside its own.
+        is_start: Whether they are the first ones behind the connector's start, which tell of no
+            commit.
     """
     _places(spark, batch.changes, tables).createOrReplaceTempView("places")
     events = spark.sql(batch.events("SELECT * FROM places"))
     lsn = f"{_LOG} * {batch.number} + (n * {batch.changes} + i) * {_STEP}"
-    sequence = f"concat('[\"', lsn - {_STEP}, '\",\"', lsn, '\"]')"
+    commit = "'null'" if is_start else f"concat('\"', lsn - {_STEP}, '\"')"
+    sequence = f"concat('[', {commit}, ',\"', lsn, '\"]')"
     return _messages(events, "'false'", lsn, sequence, key)
 
 
 def wide(spark: SparkSession, batch: Batch, tables: Iterable[int] = (0,)) -> DataFrame:
     """The events of a batch with 56 columns more, some 2.3 kB each."""
     return changes(spark, batch, tables, Key(_BY_NUMBER.columns, WIDE))
+
+
+def first_run(spark: SparkSession, batch: Batch) -> DataFrame:
+    """A first load and what is streamed behind it, at one offset each."""
+    streamed = changes(spark, batch, is_start=True)
+    behind = streamed.withColumn("offset", F.expr(f"offset + {batch.rows}L"))
+    return first_load(spark, batch.rows).unionByName(behind)
 
 
 def history(spark: SparkSession, batches: Sequence[Batch]) -> DataFrame:

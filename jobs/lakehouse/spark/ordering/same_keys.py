@@ -22,4 +22,4 @@ def of_same_keys(messages: DataFrame, events: DataFrame, most: int) -> DataFrame
         & (F.col("o.partition") == F.col("k.partition"))
         & F.col("o.key").eqNullSafe(F.col("k.key"))
     )
-    return messages.alias("o").join(sent(keys, most).alias("k"), condition, "left_semi")
+    return messages.alias("o").join(sent(keys.alias("k"), most), condition, "left_semi")

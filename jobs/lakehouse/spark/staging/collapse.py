@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame
 
 from lakehouse.envelope import CREATE, DELETE, READ, UPDATE
 from lakehouse.plan.batches.tables import TablePlan
+from lakehouse.spark.broadcasting import sent
 from lakehouse.spark.sql import all_of, literal
 
 NEW, SUPERSEDED, QUARANTINED = "new", "superseded", "quarantined"
@@ -177,7 +178,7 @@ def _measures(
     return measures
 
 
-def unshifted(judged: DataFrame, folded: DataFrame) -> DataFrame:
+def unshifted(judged: DataFrame, folded: DataFrame, count: int) -> DataFrame:
     """The events, without the deletes of rows whose key another row had got before.
 
     What left the key is the row that had it before the commit, though the log has it last; what
@@ -186,6 +187,7 @@ def unshifted(judged: DataFrame, folded: DataFrame) -> DataFrame:
     Args:
         judged: From `judge_events`, with unchanged large values resolved.
         folded: From `winners` of the same events.
+        count: How many keys have such deletes.
     """
     shifted = folded.where("shifted_at IS NOT NULL").select("row_key", "shifted_at")
     is_gone = (
@@ -193,7 +195,7 @@ def unshifted(judged: DataFrame, folded: DataFrame) -> DataFrame:
         f"AND {_ORDER} > shifted_at"
     )
     rest = [name for name in judged.columns if name not in ("verdict", "repeated")]
-    return judged.join(F.broadcast(shifted), "row_key", "left").selectExpr(
+    return judged.join(sent(shifted, count), "row_key", "left").selectExpr(
         *rest,
         f"repeated OR coalesce({is_gone}, false) AS repeated",
         f"if({is_gone}, {literal(SUPERSEDED)}, verdict) AS verdict",

@@ -104,7 +104,7 @@ def _folded(work: Work, holds: Holds, truncates: Sequence[Truncate]) -> Folded:
     winners = once(_winners(resolved, plan, truncates))
     numbers = tally.numbers(winners, plan)
     if numbers["shifted"]:
-        resolved = once(collapse.unshifted(resolved, winners))
+        resolved = once(collapse.unshifted(resolved, winners, numbers["shifted"]))
         winners = once(_winners(resolved, plan, truncates))
         numbers = tally.numbers(winners, plan)
     is_plain = not (truncates or holds.changed)

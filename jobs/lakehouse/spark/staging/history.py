@@ -21,6 +21,7 @@ from lakehouse.envelope import DELETE
 from lakehouse.names import quote_ident
 from lakehouse.plan.batches.tables import TablePlan
 from lakehouse.spark import tables
+from lakehouse.spark.broadcasting import sent
 from lakehouse.spark.decoding.truncates import Truncate, as_array
 from lakehouse.spark.once import once
 from lakehouse.spark.parsing.epochs import epoch_of
@@ -110,7 +111,7 @@ def _stored(work: Work, events: DataFrame, lowest: str) -> DataFrame:
         work.spark.table(tables.full_name(plan.history_table, work.branch))
         .where(f"{v}.to_position IS NULL OR {v}.to_position >= {literal(lowest)}")
         .alias("s")
-        .join(F.broadcast(keys.alias("k")), silver.same_key(plan), "inner")
+        .join(sent(keys.alias("k"), work.messages), silver.same_key(plan), "inner")
         .selectExpr(
             "k.row_key",
             *(f"s.{v}.{name}" for name in ("op", "valid_from", "from_position", *PLACE)),

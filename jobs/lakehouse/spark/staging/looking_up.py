@@ -10,6 +10,7 @@ import pyspark.sql.functions as F
 from pyspark.sql import DataFrame
 
 from lakehouse.plan.batches.tables import TablePlan
+from lakehouse.spark.broadcasting import MOST_SENT
 from lakehouse.spark.once import once
 from lakehouse.spark.session import are_few, in_tasks, is_one_task, tune
 from lakehouse.spark.staging import stored
@@ -30,8 +31,10 @@ def judge(work: Work, rows: DataFrame, barrier: str, *, before: int, has_state: 
     if not (work.has_rows(work.plan.silver) or has_state):
         return _judged(work, rows, stored.nothing_stored(work.spark, work.plan), barrier)
     if are_few(work.spark, before) or not are_few(work.spark, work.messages):
-        # A table that one task reads is not asked for the batch's keys alone.
-        keys = None if is_one_task(before + work.messages) else _keys(rows)
+        # A table that one task reads is not asked for the batch's keys alone, nor is any for more
+        # of them than are sent to every task.
+        is_all = is_one_task(before + work.messages) or work.messages > MOST_SENT
+        keys = None if is_all else _keys(rows)
         found = in_tasks(_stored(work, keys, has_state=has_state), before + work.messages)
         return _judged(work, rows, found, barrier)
     tune(work.spark, work.messages)
