@@ -36,6 +36,11 @@ def in_partition(place: tuple[str, int], struct: str = "") -> str:
     return f"{prefix}topic = {literal(topic)} AND {prefix}partition = {number}"
 
 
+def in_offsets(place: tuple[str, int], start: int, end: int) -> str:
+    """Whether a message is of the offsets `[start, end)` of a topic partition."""
+    return f"{in_partition(place)} AND offset >= {start} AND offset < {end}"
+
+
 def let(name: str, value: str, body: str) -> str:
     """`body` with a value that is computed once, however often the body names it."""
     return f"transform(array({value}), {name} -> {body})[0]"

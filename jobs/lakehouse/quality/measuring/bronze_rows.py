@@ -14,7 +14,7 @@ from lakehouse.quality.judgement import Measurement
 from lakehouse.quality.measuring.landed import LandedRanges
 from lakehouse.quality.measuring.metric_rows import Counted, Keyed
 from lakehouse.spark.bronze.appended import appends
-from lakehouse.spark.sql import any_of, in_partition, literal
+from lakehouse.spark.sql import any_of, in_offsets, literal
 from lakehouse.spark.tables import full_name
 
 # Metric → whether a message counts in it. None needs the bytes of a value: those cost more than all
@@ -119,7 +119,5 @@ def landed_by(landed: LandedRanges) -> str:
 
 def in_range(each: OffsetRange) -> str:
     """Whether a message lies in a landed range."""
-    return (
-        f"{in_partition((each.topic, each.partition))} AND topic_id = {literal(each.topic_id)} "
-        f"AND offset >= {each.start} AND offset < {each.end}"
-    )
+    offsets = in_offsets((each.topic, each.partition), each.start, each.end)
+    return f"{offsets} AND topic_id = {literal(each.topic_id)}"

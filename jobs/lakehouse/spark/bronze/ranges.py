@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from lakehouse.plan.topics.offsets import OffsetRange
-from lakehouse.spark.sql import any_of, in_partition, literal
+from lakehouse.spark.sql import any_of, in_offsets, literal
 
 # A condition costs each message a comparison a range; a join costs a few Spark jobs.
 _FEW_RANGES = 100
@@ -25,8 +25,7 @@ def within(messages: DataFrame, ranges: Sequence[OffsetRange]) -> DataFrame:
         return _joined(messages, ranges, has_id=has_id)
     return messages.where(
         any_of(
-            f"{in_partition((each.topic, each.partition))} "
-            f"AND offset >= {each.start} AND offset < {each.end}"
+            in_offsets((each.topic, each.partition), each.start, each.end)
             + (f" AND topic_id = {literal(each.topic_id)}" if has_id else "")
             for each in ranges
         )

@@ -11,7 +11,7 @@ from lakehouse.config import SourceConfig
 from lakehouse.names import bronze_table
 from lakehouse.plan.progress import Progress
 from lakehouse.plan.topics.offsets import LandedOffsets
-from lakehouse.spark.sql import any_of, in_partition
+from lakehouse.spark.sql import any_of, in_offsets
 from lakehouse.spark.tables import full_name
 
 _NO_OPTIONS: Mapping[str, str] = MappingProxyType({})
@@ -36,8 +36,7 @@ def read_slice(
     bronze = spark.read.options(**options).table(full_name(bronze_table(source.name)))
     return bronze.where(
         any_of(
-            f"{in_partition((topic, number))} "
-            f"AND offset >= {start.next_offset(topic, number)} AND offset < {behind}"
+            in_offsets((topic, number), start.next_offset(topic, number), behind)
             for topic, progress in end.topics.items()
             for number, behind in progress.next_offsets.items()
             if start.next_offset(topic, number) < behind

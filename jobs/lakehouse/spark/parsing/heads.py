@@ -17,7 +17,7 @@ from lakehouse.plan.batches.tables import TopicPartition
 from lakehouse.spark.parsing.documents import BEHIND, with_documents
 from lakehouse.spark.parsing.reasons import symptoms
 from lakehouse.spark.session import tuned
-from lakehouse.spark.sql import any_of, in_partition, literal
+from lakehouse.spark.sql import any_of, in_offsets, literal
 
 # A topic partition's first message may be a tombstone.
 _LOOKED_AT = 4
@@ -59,10 +59,7 @@ def load_heads(messages: DataFrame, starts: Mapping[TopicPartition, int]) -> tup
     if not starts:
         return ()
     spark, places = messages.sparkSession, dict(list(starts.items())[:_MOST_PLACES])
-    wanted = any_of(
-        f"{in_partition(place)} AND offset BETWEEN {start} AND {start + _LOOKED_AT - 1}"
-        for place, start in places.items()
-    )
+    wanted = any_of(in_offsets(place, start, start + _LOOKED_AT) for place, start in places.items())
     some = messages.where(f"({wanted}) AND octet_length(value) <= {_MOST_OCTETS}")
     # Little is done with each row; to generate code for that takes longer.
     with tuned(spark, 0):
