@@ -22,7 +22,7 @@ from lakehouse.spark.sql import any_of, in_offsets, literal
 # A topic partition's first message may be a tombstone.
 _LOOKED_AT = 4
 # What the driver holds of them is bounded.
-_MOST_PLACES, _MOST_OCTETS = 1_000, 100_000
+_MOST_PLACES, _MOST_OCTETS = 200, 100_000
 _READ = ("topic", "offset", "value", "key")
 _READ_TYPES = "topic string, offset bigint, value binary, key binary"
 # `documents` begins so, in front of a schema and behind it.
@@ -37,14 +37,12 @@ class Head:
     Attributes:
         value: The first octets of values, up to their payload.
         fingerprint: Names the schema in them.
-        schema: The same as JSON.
         key: The first octets of keys; None where they have no schema.
     """
 
     topic: str
     value: bytes
     fingerprint: int
-    schema: str
     key: bytes | None
 
 
@@ -68,9 +66,7 @@ def load_heads(messages: DataFrame, starts: Mapping[TopicPartition, int]) -> tup
         found = _looked_through(spark.createDataFrame(rows, _READ_TYPES)).collect() if rows else []
     keys = {row["topic"]: bytes(row["head"]) for row in found if row["is_key"]}
     return tuple(
-        Head(
-            row["topic"], bytes(row["head"]), row["name"], row["row_schema"], keys.get(row["topic"])
-        )
+        Head(row["topic"], bytes(row["head"]), row["name"], keys.get(row["topic"]))
         for row in found
         if not row["is_key"]
     )
@@ -86,7 +82,7 @@ def _looked_through(rows: DataFrame) -> DataFrame:
         read.where(f"{is_sound} AND startswith(sent, {_HEAD})")
         .groupBy("topic", "is_key")
         .agg(F.expr(f"min_by(struct({_HEAD} AS head, row_schema), offset) AS first"))
-        .selectExpr("topic", "is_key", "first.*", "xxhash64(first.row_schema) AS name")
+        .selectExpr("topic", "is_key", "first.head", "xxhash64(first.row_schema) AS name")
     )
 
 
