@@ -10,7 +10,7 @@ source snapshot reads (PostgreSQL).
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -82,11 +82,18 @@ class Progress:
 
 def messages_between(start: Progress, end: LandedOffsets) -> int:
     """How many messages lie between two points at most; offsets may have gaps."""
-    return sum(
-        max(0, behind - start.next_offset(topic, number))
-        for topic, entry in end.topics.items()
-        for number, behind in entry.next_offsets.items()
-    )
+    return sum(behind - first for _, first, behind in ranges_between(start, end))
+
+
+def ranges_between(
+    start: Progress, end: LandedOffsets
+) -> Iterator[tuple[tuple[str, int], int, int]]:
+    """Topic partition and offsets `[first, behind)` of what lies between two points."""
+    for topic, entry in end.topics.items():
+        for number, behind in entry.next_offsets.items():
+            first = start.next_offset(topic, number)
+            if first < behind:
+                yield (topic, number), first, behind
 
 
 def limited(landed: LandedOffsets, ends: Mapping[tuple[str, int], int]) -> LandedOffsets:

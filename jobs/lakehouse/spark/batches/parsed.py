@@ -16,7 +16,7 @@ from lakehouse.config import SourceConfig
 from lakehouse.connectors import CONNECTORS
 from lakehouse.plan.batches.groups import Group
 from lakehouse.plan.batches.tables import TopicPartition
-from lakehouse.plan.progress import messages_between
+from lakehouse.plan.progress import messages_between, ranges_between
 from lakehouse.plan.schemas.incarnations import Incarnations
 from lakehouse.plan.topics.offsets import LandedOffsets
 from lakehouse.spark.batches.incarnations import with_incarnations
@@ -95,15 +95,9 @@ def read_slice_parsed(
 
 def _starts_of_large(since: Since, end: LandedOffsets) -> dict[TopicPartition, int]:
     """Where topic partitions with many messages begin, those with most first."""
-    starts = {
-        (topic, number): (start, behind - start)
-        for topic, progress in end.topics.items()
-        for number, behind in progress.next_offsets.items()
-        for start in [since.progress.next_offset(topic, number)]
-        if behind - start >= _MANY
-    }
-    ordered = sorted(starts.items(), key=lambda item: -item[1][1])
-    return {place: start for place, (start, _) in ordered}
+    found = ranges_between(since.progress, end)
+    large = [(behind - start, place, start) for place, start, behind in found]
+    return {place: start for count, place, start in sorted(large, reverse=True) if count >= _MANY}
 
 
 class LastParsed:

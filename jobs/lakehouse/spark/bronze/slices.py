@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from lakehouse.config import SourceConfig
 from lakehouse.names import bronze_table
-from lakehouse.plan.progress import Progress
+from lakehouse.plan.progress import Progress, ranges_between
 from lakehouse.plan.topics.offsets import LandedOffsets
 from lakehouse.spark.sql import any_of, in_offsets
 from lakehouse.spark.tables import full_name
@@ -34,11 +34,4 @@ def read_slice(
         options: Iceberg's for reading.
     """
     bronze = spark.read.options(**options).table(full_name(bronze_table(source.name)))
-    return bronze.where(
-        any_of(
-            in_offsets((topic, number), start.next_offset(topic, number), behind)
-            for topic, progress in end.topics.items()
-            for number, behind in progress.next_offsets.items()
-            if start.next_offset(topic, number) < behind
-        )
-    )
+    return bronze.where(any_of(in_offsets(*each) for each in ranges_between(start, end)))

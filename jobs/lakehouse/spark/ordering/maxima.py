@@ -43,10 +43,8 @@ def with_greatest_before(
     before = Window.partitionBy(*places).orderBy("offset").rowsBetween(*_BEFORE)
     greatest = F.greatest(F.max(F.expr(value)).over(before), F.col("told.value"))
     asked = rows.where("is_asked").withColumn(name, F.when(F.expr(asks), greatest))
-    others = rows.where("NOT is_asked").withColumn(
-        name, F.lit(None).cast(asked.schema[name].dataType)
-    )
-    return others.unionByName(asked).drop("block", "told", "is_asked")
+    every = rows.where("NOT is_asked").unionByName(asked, allowMissingColumns=True)
+    return every.drop("block", "told", "is_asked")
 
 
 def _asked(blocked: DataFrame, asks: str, value: str, within: Sequence[str]) -> DataFrame:

@@ -15,10 +15,10 @@ from lakehouse.spark.sql import literal
 
 # As Kafka's JsonConverter writes both
 # (https://kafka.apache.org/documentation/#connect_running): the schema comes first.
-_SCHEMA, _PAYLOAD = '{"schema":', ',"payload":'
+SCHEMA, PAYLOAD = '{"schema":', ',"payload":'
 BEHIND = '{"payload":'
 """What a document without its schema begins with."""
-_STARTS = f"{_SCHEMA}{{"
+_STARTS = f"{SCHEMA}{{"
 
 
 def with_documents(rows: DataFrame) -> DataFrame:
@@ -50,8 +50,8 @@ def _opened(rows: DataFrame, column: str, is_headless: str) -> DataFrame:
     """With the one JSON document of a column, as `{"v": …}`; NULL when it is none, or several."""
     text = f"if(octet_length({column}) <= {MAX_VALUE_BYTES}, string({column}), NULL)"
     # Quotes inside of text are escaped, so that this is the name of a member wherever it stands.
-    parts = f"if(startswith(text, {literal(_STARTS)}), split(text, {literal(_PAYLOAD)}, 2), NULL)"
-    schema = f"string(substring(binary(parts[0]), {len(_SCHEMA) + 1}))"
+    parts = f"if(startswith(text, {literal(_STARTS)}), split(text, {literal(PAYLOAD)}, 2), NULL)"
+    schema = f"string(substring(binary(parts[0]), {len(SCHEMA) + 1}))"
     is_cut = f"coalesce(size(parts) = 2 AND {_is_one('schema_text')}, false)"
     rest = (
         rows.selectExpr("*", f"{text} AS text")

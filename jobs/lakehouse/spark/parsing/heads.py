@@ -14,7 +14,7 @@ import pyspark.sql.functions as F
 from pyspark.sql import DataFrame
 
 from lakehouse.plan.batches.tables import TopicPartition
-from lakehouse.spark.parsing.documents import BEHIND, with_documents
+from lakehouse.spark.parsing.documents import BEHIND, PAYLOAD, SCHEMA, with_documents
 from lakehouse.spark.parsing.reasons import symptoms
 from lakehouse.spark.session import tuned
 from lakehouse.spark.sql import any_of, in_offsets, literal
@@ -25,8 +25,7 @@ _LOOKED_AT = 4
 _MOST_PLACES, _MOST_OCTETS = 200, 100_000
 _READ = ("topic", "offset", "value", "key")
 _READ_TYPES = "topic string, offset bigint, value binary, key binary"
-# `documents` begins so, in front of a schema and behind it.
-_HEAD = "binary(concat('{\"schema\":', row_schema, ',\"payload\":'))"
+_HEAD = f"binary(concat({literal(SCHEMA)}, row_schema, {literal(PAYLOAD)}))"
 _COLUMNS = "topic string, value_head binary, fingerprint bigint, key_head binary"
 
 
