@@ -35,13 +35,22 @@ _FIRST_ROWS, _FIRST_ROUNDS = (50_000, 60_000), sizes.number("FIRST_ROUNDS", 19, 
 _MOST_SLOPE = "at most 0.35"
 
 
+@pytest.fixture(scope="session")
+def _compiled(
+    spark: SparkSession, settings: Settings, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Java has compiled what a batch needs."""
+    for rows in _FIRST_ROWS:
+        folder = tmp_path_factory.mktemp(f"first_{rows}")
+        Race(spark, settings, folder, rows).run(CHANGES, _FIRST_ROUNDS)
+
+
 @pytest.mark.timeout(4 * 3600)
+@pytest.mark.usefixtures("_compiled")
 def test_a_batch_costs_what_it_changes(
     spark: SparkSession, settings: Settings, tmp_path: Path, result: Callable[[Result], None]
 ) -> None:
     medians = {}
-    for rows in _FIRST_ROWS:
-        Race(spark, settings, tmp_path / f"first_{rows}", rows).run(CHANGES, _FIRST_ROUNDS)
     for rows in ROWS:
         folder = tmp_path / str(rows)
         with peers(folder / "peers", rows) if PEERS else nullcontext({}) as others:
@@ -58,6 +67,7 @@ def test_a_batch_costs_what_it_changes(
 
 
 @pytest.mark.timeout(4 * 3600)
+@pytest.mark.usefixtures("_compiled")
 @pytest.mark.parametrize("key", KEYS)
 def test_a_batch_costs_what_it_changes_whatever_the_key(
     spark: SparkSession,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -140,6 +140,14 @@ def progress_of_main(metadata: TableMetadata) -> dict[str, str]:
         if each.summary is None or each.summary.operation.value != _REWRITE:
             return {}
     return {}
+
+
+def since_rewritten(metadata: TableMetadata) -> Iterator[Mapping[str, str]]:
+    """The summaries of the snapshots of `main` behind its last rewrite, newest first."""
+    for each in ancestors_of(metadata.snapshot_by_name(MAIN), metadata):
+        if each.summary is None or each.summary.operation.value == _REWRITE:
+            return
+        yield each.summary.additional_properties
 
 
 def head_with_rows_of(catalog: Catalog, table: str, snapshot: int) -> int | None:

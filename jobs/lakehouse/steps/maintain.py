@@ -141,7 +141,7 @@ def _silver(this: _Round, table: str, folders: Mapping[str, str]) -> _Done:
         kept = this.kept(hold.work)
         upkeep.drop_leftovers(spark, catalog, table, kept)
         hold.check()
-        waits = upkeep.compact_silver(spark, catalog, table, compacting.SILVER, hold)
+        waits = upkeep.compact_silver(spark, catalog, table, upkeep.needed, hold)
         hold.check()
         removed += upkeep.expire(spark, catalog, table, kept)
     notes = [f"orphans stay: {shared[0]} has files in its folder"] if shared else []

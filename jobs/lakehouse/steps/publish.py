@@ -22,7 +22,7 @@ from lakehouse.spark.control.leases import Leases
 from lakehouse.steps.context import StepContext, StepOutcome
 from lakehouse.steps.forwarding import finish, roll_forward
 from lakehouse.steps.remaking.reapply import settle
-from lakehouse.steps.tidying import tidy
+from lakehouse.steps.tidying import autocompact, tidy
 
 # Verdicts with which a changed table's rows may be published; no verdict is none of them.
 _ALLOWING = ("passed", "warning")
@@ -69,6 +69,7 @@ def run(context: StepContext) -> StepOutcome:
         _settle(context, staged)
     leases.give_back(staged.token, context.run_id)
     tidy(context)
+    autocompact(context, (name for table in allowed if table.changed for name in table.snapshots))
     return _outcome(cut, staged, allowed, left, _alarms(context))
 
 

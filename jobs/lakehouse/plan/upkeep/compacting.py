@@ -55,11 +55,16 @@ class Layout:
         target: Bytes of a merged file.
         order: Columns by which merged rows are sorted; none keeps their order.
         is_thorough: Whether no file stays of which a single row is deleted.
+        dead_share: So large a part of a file's rows is deleted before the file is written again
+            without them.
+        smallest: Smaller files, in bytes, are merged; 0 for those far below the target.
     """
 
     target: int = 512 * _MIB
     order: tuple[str, ...] = ()
     is_thorough: bool = False
+    dead_share: float = DELETED_SHARE
+    smallest: int = 0
 
     @property
     def options(self) -> dict[str, str]:
@@ -70,8 +75,9 @@ class Layout:
             "max-file-size-bytes": str(2**62),
             "max-file-group-size-bytes": str(_MOST_GROUP_BYTES),
             "min-input-files": str(MIN_FILES),
-            "delete-ratio-threshold": str(DELETED_SHARE),
+            "delete-ratio-threshold": str(self.dead_share),
             **({"delete-file-threshold": "1"} if self.is_thorough else {}),
+            **({"min-file-size-bytes": str(self.smallest)} if self.smallest else {}),
         }
 
 

@@ -161,8 +161,12 @@ def _is_left(history: History, head: int, since: datetime) -> bool:
 
 
 def living_branches(history: History) -> list[str]:
-    """The branches besides `main` that may come to replace it: compaction waits for them."""
-    return sorted(set(history.branches) - {MAIN})
+    """The branches that may come to replace `main`: compaction waits for them.
+
+    Another maintenance's is none while this one has the lease.
+    """
+    others = set(history.branches) - {MAIN}
+    return sorted(name for name in others if not name.startswith(MAINTENANCE))
 
 
 def old_tags(history: History, cuts: Cuts, undo: timedelta, now: datetime) -> list[str]:

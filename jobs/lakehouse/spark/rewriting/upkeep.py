@@ -6,7 +6,7 @@ What is to be kept is decided in `plan.upkeep.keeping`, from the metadata that i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -19,7 +19,9 @@ from pyspark.sql import SparkSession
 
 from lakehouse.plan.batches.tables import MAIN
 from lakehouse.plan.records import ControlTable
+from lakehouse.plan.upkeep.autocompacting import layout_due
 from lakehouse.plan.upkeep.compacting import (
+    SILVER,
     Figures,
     Layout,
     control_layout,
@@ -39,8 +41,9 @@ from lakehouse.plan.upkeep.keeping import (
 )
 from lakehouse.spark import branches, tables
 from lakehouse.spark.control.leases import Upkeep
-from lakehouse.spark.metadata import load_metadata, progress_of_main
+from lakehouse.spark.metadata import load_metadata, progress_of_main, since_rewritten
 from lakehouse.spark.rewriting import procedures
+from lakehouse.spark.session import tuned
 from lakehouse.spark.sql import literal
 
 # Younger files may belong to a commit to come; no run takes so long.
@@ -118,13 +121,34 @@ def drop_leftovers(spark: SparkSession, catalog: Catalog, table: str, kept: Kept
         branches.drop_tag(spark, table, tag)
 
 
+def needed(metadata: TableMetadata) -> Layout | None:
+    """How a silver table's files are merged in maintenance; None where that is not needed."""
+    return SILVER if needs_compaction(figures(metadata), SILVER) else None
+
+
+def due(metadata: TableMetadata) -> Layout | None:
+    """How a silver table's files are merged between two maintenances; None where it can wait."""
+    return layout_due(figures(metadata), since_rewritten(metadata))
+
+
 def compact_silver(
-    spark: SparkSession, catalog: Catalog, table: str, layout: Layout, hold: Upkeep
+    spark: SparkSession,
+    catalog: Catalog,
+    table: str,
+    layout_of: Callable[[TableMetadata], Layout | None],
+    hold: Upkeep,
 ) -> str:
     """Merge the files of a table whose `main` belongs to the holder of the lease.
 
     The files are merged on a branch, and `main` moves to it only if it is where it was. The
     progress of the newest cut travels with the commit.
+
+    Args:
+        spark: The session.
+        catalog: The catalog.
+        table: Namespace and name.
+        layout_of: How they are merged, if at all.
+        hold: The lease.
 
     Returns:
         What a person should know; empty for nothing.
@@ -134,18 +158,23 @@ def compact_silver(
         Superseded: Another run took the lease.
     """
     metadata = load_metadata(catalog, table)
-    if metadata is None or not needs_compaction(figures(metadata), layout):
+    layout = layout_of(metadata) if metadata else None
+    if metadata is None or layout is None:
         return ""
     if waiting := living_branches(history_of(metadata)):
         return f"not compacted: {waiting[0]} may be published"
     branch = f"{MAINTENANCE}{hold.token}"
     branches.create_branch(spark, table, branch)
-    if procedures.rewrite_data_files(spark, table, layout, branch=branch):
-        if progress := progress_of_main(metadata):
-            tables.append_nothing(spark, table, branch, progress)
-        hold.check()
-        branches.fast_forward(spark, table, branch)
-    branches.drop_branch(spark, table, branch)
+    try:
+        with tuned(spark, figures(metadata).rows):
+            is_rewritten = procedures.rewrite_data_files(spark, table, layout, branch=branch)
+        if is_rewritten:
+            if progress := progress_of_main(metadata):
+                tables.append_nothing(spark, table, branch, progress)
+            hold.check()
+            branches.fast_forward(spark, table, branch)
+    finally:
+        branches.drop_branch(spark, table, branch)
     return ""
 
 
