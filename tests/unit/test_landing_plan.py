@@ -18,6 +18,7 @@ from lakehouse.plan.topics.offsets import (
     TopicProgress,
     batch_id,
     landing_tasks,
+    messages_per_task,
     parted,
 )
 
@@ -180,18 +181,32 @@ def test_a_batch_id_is_made_of_ranges_alone():
     assert batch_id([]) == ""
 
 
-@pytest.mark.parametrize(("span", "tasks"), [(1, 1), (50_000, 1), (50_001, 2), (475_000, 10)])
-def test_small_landings_are_one_task(span, tasks):
-    assert landing_tasks([OffsetRange("t", 0, 0, span, "id")]) == tasks
+@pytest.mark.parametrize(
+    ("span", "cores", "tasks"),
+    [
+        (1, 2, 1),
+        (20_000, 2, 1),
+        (20_001, 1, 1),
+        (20_001, 2, 2),
+        (100_000, 2, 2),
+        (100_001, 2, 3),
+        (475_000, 2, 10),
+        (100_000, 100, 10),
+    ],
+)
+def test_each_core_has_a_task_but_of_small_landings(span, cores, tasks):
+    ranges = [OffsetRange("t", 0, 0, span, "id")]
+    assert landing_tasks(ranges, messages_per_task(ranges, cores)) == tasks
 
 
 def test_large_ranges_share_no_task_with_others():
     spans = (3, 100_001, 25_000, 25_001, 24_998)
     ranges = [OffsetRange("t", n, 10, 10 + span, "id") for n, span in enumerate(spans)]
-    alone, shared = parted(ranges)
+    per_task = messages_per_task(ranges, 2)
+    alone, shared = parted(ranges, per_task)
     assert [each.partition for each in alone] == [1, 3]
     assert [each.partition for each in shared] == [0, 2, 4]
-    assert landing_tasks(ranges) == 3 + 1 + 2
+    assert landing_tasks(ranges, per_task) == 3 + 1 + 2
 
 
 def test_landed_offsets_are_read_as_written():

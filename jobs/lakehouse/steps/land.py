@@ -15,7 +15,7 @@ from lakehouse.plan.topics.archive import ArchiveFile, archive_files, plan_archi
 from lakehouse.plan.topics.kafka_faults import kafka_exceptions, kafka_fault
 from lakehouse.plan.topics.landing import LandingPlan, gone_topics, landing_topics, plan_landing
 from lakehouse.plan.topics.lost_ranges import refuse_lost, refuse_other_topics
-from lakehouse.plan.topics.offsets import LandedOffsets, landing_tasks
+from lakehouse.plan.topics.offsets import LandedOffsets, landing_tasks, messages_per_task
 from lakehouse.spark.bronze.landed_counts import PartitionCount
 from lakehouse.spark.bronze.ranges import within
 from lakehouse.spark.bronze.table import Bronze
@@ -118,7 +118,9 @@ def archive_landing(context: StepContext, bronze: Bronze, archive: Archive) -> L
     name, spark = context.source.name, context.spark
 
     def read(plan: LandingPlan) -> DataFrame:
-        rows = within(archive.messages, plan.ranges).coalesce(landing_tasks(plan.ranges))
+        per_task = messages_per_task(plan.ranges, spark.sparkContext.defaultParallelism)
+        tasks = landing_tasks(plan.ranges, per_task)
+        rows = within(archive.messages, plan.ranges).coalesce(tasks)
         return rows.sortWithinPartitions("topic", "partition", "offset")
 
     def confirm(ref: str, landed: LandedOffsets) -> None:

@@ -11,8 +11,10 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-# A Spark task lands about so many messages, and writes one file.
-MESSAGES_PER_TASK = 50_000
+# A Spark task lands so many messages at most, and writes one file.
+_MESSAGES_PER_TASK = 50_000
+# Of fewer than twice as many none is worth a second task.
+_LEAST_PER_TASK = 10_000
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -147,19 +149,46 @@ def offsets_behind(ends: Iterable[TopicBounds], offsets: LandedOffsets) -> int:
     return missing
 
 
-def parted(ranges: Iterable[OffsetRange]) -> tuple[list[OffsetRange], list[OffsetRange]]:
-    """The ranges that are worth tasks of their own, and those that share theirs."""
+def messages_per_task(ranges: Iterable[OffsetRange], cores: int) -> int:
+    """How many messages a Spark task lands at most, so that no core is idle.
+
+    What is one file is read by one task too, when it is parsed.
+
+    Args:
+        ranges: What is landed.
+        cores: How many tasks may run at once.
+    """
+    span = _span(ranges)
+    if span <= 2 * _LEAST_PER_TASK:
+        return _MESSAGES_PER_TASK
+    return min(_MESSAGES_PER_TASK, max(_LEAST_PER_TASK, -(-span // cores)))
+
+
+def parted(
+    ranges: Iterable[OffsetRange], per_task: int
+) -> tuple[list[OffsetRange], list[OffsetRange]]:
+    """The ranges that are worth tasks of their own, and those that share theirs.
+
+    Args:
+        ranges: What is landed.
+        per_task: From `messages_per_task`.
+    """
     alone, shared = list[OffsetRange](), list[OffsetRange]()
     for each in ranges:
-        (alone if _span([each]) > MESSAGES_PER_TASK // 2 else shared).append(each)
+        (alone if _span([each]) > per_task // 2 else shared).append(each)
     return alone, shared
 
 
-def landing_tasks(ranges: Iterable[OffsetRange]) -> int:
-    """How many Spark tasks land the ranges; each writes at most one file."""
-    alone, shared = parted(ranges)
+def landing_tasks(ranges: Iterable[OffsetRange], per_task: int) -> int:
+    """How many Spark tasks land the ranges; each writes at most one file.
+
+    Args:
+        ranges: What is landed.
+        per_task: From `messages_per_task`.
+    """
+    alone, shared = parted(ranges, per_task)
     spans = [_span([each]) for each in alone] + ([_span(shared)] if shared else [])
-    return max(1, sum(-(-span // MESSAGES_PER_TASK) for span in spans))
+    return max(1, sum(-(-span // per_task) for span in spans))
 
 
 def _span(ranges: Iterable[OffsetRange]) -> int:

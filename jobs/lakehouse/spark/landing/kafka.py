@@ -21,11 +21,11 @@ from pyspark.sql import functions as F
 from lakehouse.config import SourceConfig
 from lakehouse.plan.topics.landing import landing_topics, reading_turns
 from lakehouse.plan.topics.offsets import (
-    MESSAGES_PER_TASK,
     OffsetRange,
     PartitionBounds,
     TopicBounds,
     landing_tasks,
+    messages_per_task,
     parted,
 )
 from lakehouse.spark.landing.kafka_admin import Admin
@@ -108,16 +108,21 @@ def read_messages(
 
     Columns: topic, partition, offset, timestamp, timestamp_type, key, value, headers (never null).
     """
-    alone, shared = parted(ranges)
-    frames = [_read(spark, properties, alone)] if alone else []
+    per_task = messages_per_task(ranges, spark.sparkContext.defaultParallelism)
+    alone, shared = parted(ranges, per_task)
+    frames = [_read(spark, properties, alone, per_task)] if alone else []
     if shared or not frames:
         # Spark puts neighbours together, whatever their sizes are.
-        frames.append(_read(spark, properties, shared).coalesce(landing_tasks(shared)))
+        tasks = landing_tasks(shared, per_task)
+        frames.append(_read(spark, properties, shared, per_task).coalesce(tasks))
     return reduce(DataFrame.unionAll, frames)
 
 
 def _read(
-    spark: SparkSession, properties: Mapping[str, str], ranges: Sequence[OffsetRange]
+    spark: SparkSession,
+    properties: Mapping[str, str],
+    ranges: Sequence[OffsetRange],
+    per_task: int,
 ) -> DataFrame:
     assigned: dict[str, list[int]] = defaultdict(list)
     starts: dict[str, dict[str, int]] = defaultdict(dict)
@@ -132,7 +137,7 @@ def _read(
         "endingOffsets": json.dumps(ends),
         "includeHeaders": "true",
         "failOnDataLoss": "true",
-        "maxRecordsPerPartition": str(MESSAGES_PER_TASK),
+        "maxRecordsPerPartition": str(per_task),
         # All that is read is there. A consumer that is closed waits for what it has asked for
         # meanwhile, half a second for each topic partition that holds more than one answer.
         "kafka.fetch.max.wait.ms": "20",
