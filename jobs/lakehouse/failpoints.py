@@ -18,6 +18,8 @@ from functools import cache
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
+from lakehouse.errors import ConfigError
+
 VARIABLE = "LAKEHOUSE_FAILPOINT"
 Point: TypeAlias = Literal[
     "after_lease",  # the lease of the source is taken
@@ -54,7 +56,7 @@ def reach(point: Point) -> None:
 
     Raises:
         FailpointReached: The environment says so.
-        ValueError: The environment has something that no failpoint understands.
+        ConfigError: The environment has something that no failpoint understands.
     """
     text = os.environ.get(VARIABLE)
     if not text:
@@ -101,7 +103,7 @@ def _armed(text: str) -> _Armed:
     step, _, point = name.partition(".")
     is_known = bool(step) and (point in POINTS or point == "*") and action in _ACTIONS
     if more or nth < 1 or not is_known or (action in ("pause", "note")) is not bool(file):
-        raise ValueError(f"{VARIABLE}={text!r}: expected {_EXPECTED}, points {', '.join(POINTS)}")
+        raise ConfigError(f"{VARIABLE}={text!r}: expected {_EXPECTED}, points {', '.join(POINTS)}")
     return _Armed(name, nth, action, file)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from lakehouse.errors import ConfigError
 from lakehouse.failpoints import VARIABLE, FailpointReached, reach, within
 from lakehouse.steps.together import together
 
@@ -94,5 +95,5 @@ def test_it_ends_the_process_as_sigkill_does():
 )
 def test_what_is_no_failpoint_is_refused_with_what_is_expected(monkeypatch, text: str):
     monkeypatch.setenv(VARIABLE, text)
-    with pytest.raises(ValueError, match=r"expected STEP\.POINT\[:NTH\]\[:ACTION\]"):
+    with pytest.raises(ConfigError, match=r"expected STEP\.POINT\[:NTH\]\[:ACTION\]"):
         reach("after_commit")

@@ -169,8 +169,13 @@ def _run(  # noqa: PLR0913, PLR0917 - options of a command
     step = next((known for known in STEPS if known == from_step), None)
     if step is None:
         raise typer.BadParameter(f"{from_step!r}: expected one of {', '.join(STEPS)}")
-    if (since or table) and (since is None or until is None or since >= until):
+    if since and (until is None or since >= until):
         raise typer.BadParameter("expected --from TIME --until TIME, the first before the second")
+    if table and not since:
+        raise typer.BadParameter(
+            "--table: expected --from TIME --until TIME with it, between which its rows are made "
+            "again; a run without these is of all tables of its source"
+        )
     refuse_unknown(settings, config, table or ())
     run = Run(
         run_id=run_id or (new_run_id() if step == "land" else _newest_run(settings, source)),
