@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import pyspark.sql.functions as F
@@ -14,6 +14,7 @@ from lakehouse.config import Settings, SourceConfig, parse_source
 from lakehouse.plan.records import Step
 from lakehouse.plan.topics.landing import LandingPlan, plan_landing
 from lakehouse.plan.topics.offsets import LandedOffsets, PartitionBounds, TopicBounds
+from lakehouse.spark.batches.parsed import LastParsed
 from lakehouse.spark.bronze.table import Bronze
 from lakehouse.spark.control.ledger import Ledger
 from lakehouse.spark.landing.land import Landing, land
@@ -37,6 +38,8 @@ class Product:
     Attributes:
         tables: How many.
         key: What names an account: a name in `KEYS`.
+        parses_again: Whether apply parses the messages too, as where it is an application of its
+            own; in one of all steps it takes what check has parsed.
         sent: Table → how many messages its topic has.
         newest: The run that landed the last of them.
     """
@@ -46,6 +49,7 @@ class Product:
     name: str
     tables: int = 1
     key: str = "bigint"
+    parses_again: bool = False
     sent: Counter[int] = field(default_factory=Counter)
     newest: str = ""
 
@@ -91,8 +95,10 @@ class Product:
         found = {"land": _measured(partial(_land, context, placed, self.sent))}
         if files:
             self._spread(files)
+        alone = replace(context, parsed=LastParsed()) if self.parses_again else context
         for step in REST:
-            found[step] = _measured(partial(execute, step, context))
+            of = alone if step == "apply" else context
+            found[step] = _measured(partial(execute, step, of))
         self.newest = context.run_id
         return found
 

@@ -22,7 +22,8 @@ _HEAD = """# What was measured
 Made by `make bench-report` of the results that `make bench` keeps (`docs/benchmarks.jsonl`): two
 cores, 24 GiB, the driver's heap as the project sets it. The value is the median of the rounds,
 behind it their least and greatest. *Asked* is what the project set out to reach; a row in bold
-falls short of it.
+falls short of it. *Apply* parses the messages, as other programs do; *of parsed messages* says that
+`check` had parsed them in the same process, as in a run.
 """
 _TITLES = {
     "W1": "W1: Kafka to bronze, beside a consumer of librdkafka that writes Parquet (limit)",
