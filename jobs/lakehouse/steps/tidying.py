@@ -79,7 +79,9 @@ def _compacted(context: StepContext, tables: Iterable[str]) -> Iterator[str]:
     with Leases(catalog, context.source.name).upkeep(context.run_id, 0) as hold:
         for table in wanted:
             hold.check()
-            if not compact_silver(context.spark, catalog, table, due, hold):
+            if waits := compact_silver(context.spark, catalog, table, due, hold):
+                _LOG.info("files not merged", table=table, reason=waits)
+            else:
                 yield table
             if time.monotonic() > until:
                 return
