@@ -14,11 +14,10 @@ from pyiceberg.catalog import Catalog, load_catalog
 from pyiceberg.catalog.sql import IcebergTables, SqlCatalog
 from pyiceberg.exceptions import ValidationError
 from pyiceberg.table import Table
-from sqlalchemy import select
+from sqlalchemy import bindparam, select
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.event import listen
 from sqlalchemy.exc import DBAPIError
-from sqlalchemy.orm import Session
 
 from lakehouse.config import Settings
 from lakehouse.errors import StepFailed, first_line
@@ -32,6 +31,14 @@ _OWN_TABLES = ("iceberg_tables", "iceberg_namespace_properties")
 _MOST_KEPT = 64
 _KEPT: WeakKeyDictionary[Catalog, OrderedDict[str, Table]] = WeakKeyDictionary()
 _LOCK = Lock()
+# Made once: it is asked a hundred times in a run, and to make it takes longer than to ask.
+_LOCATIONS = select(
+    IcebergTables.metadata_location, IcebergTables.previous_metadata_location
+).where(
+    IcebergTables.catalog_name == bindparam("catalog"),
+    IcebergTables.table_namespace == bindparam("namespace"),
+    IcebergTables.table_name == bindparam("name"),
+)
 
 
 def open_catalog(settings: Settings) -> Catalog:
@@ -117,11 +124,7 @@ def locations(catalog: Catalog, table: str) -> tuple[str, str]:
     if not isinstance(catalog, SqlCatalog):
         return "", ""
     namespace, _, name = table.rpartition(".")
-    row = select(IcebergTables.metadata_location, IcebergTables.previous_metadata_location).where(
-        IcebergTables.catalog_name == catalog.name,
-        IcebergTables.table_namespace == namespace,
-        IcebergTables.table_name == name,
-    )
-    with Session(catalog.engine) as session:
-        found = session.execute(row).first()
+    place = {"catalog": catalog.name, "namespace": namespace, "name": name}
+    with catalog.engine.connect() as connection:
+        found = connection.execute(_LOCATIONS, place).first()
     return ("", "") if found is None else (found[0] or "", found[1] or "")
