@@ -78,7 +78,7 @@ def test_runs_that_are_killed_lose_double_and_revert_nothing(campaign: Campaign)
 
 @pytest.mark.parametrize("where", list(PASSED) if EVERY_CASE else FAILING)
 def test_a_run_that_fails_is_done_by_the_next(campaign: Campaign, where: str) -> None:
-    for nth in {1, PASSED[where]}:
+    for nth in {1, PASSED[where]} if EVERY_CASE else {1}:
         campaign.fail(where, nth)
     campaign.finish(readable=False)
 
