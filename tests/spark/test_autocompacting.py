@@ -22,9 +22,7 @@ from tests.support.debezium import Postgres, Table, column
 from tests.support.runs import Runs, laws_hold, open_runs
 
 ORDERS = Table("orders", [column("id", "int32", optional=False), column("name", "string")])
-NAME, FILES = "autocompact", 5  # Iceberg merges no fewer.
-# Its runs, what it sends, its table and that one's state.
-Grown = tuple[Runs, Postgres, tuple[str, str]]
+FILES = 5  # Iceberg merges no fewer.
 
 
 def changed(runs: Runs, source: Postgres, number: int) -> list[tuple[object, ...]]:
@@ -45,18 +43,13 @@ def expected(batches: int) -> list[tuple[object, ...]]:
     return sorted([(0, f"changed {batches}"), *old, *new])
 
 
-@pytest.fixture(scope="module")
-def grown(
-    spark: SparkSession, settings: Settings, tmp_path_factory: pytest.TempPathFactory
-) -> Grown:
-    """A table of as many files as Iceberg merges, whose state has one less."""
-    runs = open_runs(spark, settings, tmp_path_factory.mktemp(NAME), NAME)
-    source = Postgres(NAME)
+def begin(
+    spark: SparkSession, settings: Settings, folder: Path, name: str
+) -> tuple[Runs, Postgres, tuple[str, str]]:
+    runs, source = open_runs(spark, settings, folder, name), Postgres(name)
     source.snapshot(ORDERS, [{"id": number, "name": "old"} for number in range(10)])
     runs.run(source)
-    for batch in range(1, FILES):
-        assert changed(runs, source, batch) == expected(batch)
-    silver = f"silver_{NAME}.public__orders"
+    silver = f"silver_{name}.public__orders"
     return runs, source, (silver, f"{silver}__state")
 
 
@@ -65,12 +58,42 @@ def files(runs: Runs, tables: tuple[str, str]) -> list[int]:
     return [figures(each).files for each in found if each]
 
 
-def test_nothing_is_merged_while_another_has_the_lease_or_the_store_fails(
-    spark: SparkSession, grown: Grown, monkeypatch: pytest.MonkeyPatch
+def test_a_run_merges_what_the_runs_before_it_left(
+    spark: SparkSession, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    runs, _, tables = grown
+    runs, source, tables = begin(spark, settings, tmp_path, "autocompact")
+    for batch in range(1, FILES):
+        assert changed(runs, source, batch) == expected(batch)
+    assert files(runs, tables) == [FILES, FILES - 1]
     monkeypatch.setattr(autocompacting, "MANY_FILES_OF_FEW_ROWS", FILES)
-    context, leases = runs.context(), LeaseTable(runs.ledger.catalog, NAME)
+
+    assert changed(runs, source, FILES) == expected(FILES)
+
+    assert files(runs, tables) == [1, 1]
+    cut = runs.ledger.newest_cut("autocompact")
+    assert cut is not None
+    for table in tables:
+        metadata = load_metadata(runs.ledger.catalog, table)
+        assert metadata is not None
+        staged = metadata.snapshot_by_id(cut.tables[table])
+        assert staged is not None
+        assert progress_of_main(metadata) == own_properties(staged)
+        assert set(metadata.refs) == {"main"} | {n for n in metadata.refs if n.startswith("cut_")}
+    as_of_cut = f"{full_name(tables[0])} VERSION AS OF 'cut_{cut.cut_id}'"
+    rows = spark.sql(f"SELECT id, name FROM {as_of_cut}").collect()
+    assert sorted(map(tuple, rows)) == expected(FILES)
+    assert changed(runs, source, FILES + 1) == expected(FILES + 1)
+    assert files(runs, tables) == [2, 2]
+
+
+def test_nothing_is_merged_while_another_has_the_lease_or_the_store_fails(
+    spark: SparkSession, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs, source, tables = begin(spark, settings, tmp_path, "autobusy")
+    for batch in range(1, FILES):
+        changed(runs, source, batch)
+    monkeypatch.setattr(autocompacting, "MANY_FILES_OF_FEW_ROWS", FILES)
+    context, leases = runs.context(), LeaseTable(runs.ledger.catalog, "autobusy")
     # The state table has a file less: a first load has no marks.
     assert autocompact(context, tables[1:]) == ()
 
@@ -86,29 +109,7 @@ def test_nothing_is_merged_while_another_has_the_lease_or_the_store_fails(
     assert files(runs, tables) == [FILES, FILES - 1]
 
     away.rename(file)
-
-
-def test_a_run_merges_what_the_runs_before_it_left(
-    spark: SparkSession, grown: Grown, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    runs, source, tables = grown
-    assert files(runs, tables) == [FILES, FILES - 1]
-    monkeypatch.setattr(autocompacting, "MANY_FILES_OF_FEW_ROWS", FILES)
-
+    assert autocompact(context, tables) == tables[:1]
+    assert files(runs, tables) == [1, FILES - 1]
+    assert runs.rows("orders", "id", "name") == expected(FILES - 1)
     assert changed(runs, source, FILES) == expected(FILES)
-
-    assert files(runs, tables) == [1, 1]
-    cut = runs.ledger.newest_cut(NAME)
-    assert cut is not None
-    for table in tables:
-        metadata = load_metadata(runs.ledger.catalog, table)
-        assert metadata is not None
-        staged = metadata.snapshot_by_id(cut.tables[table])
-        assert staged is not None
-        assert progress_of_main(metadata) == own_properties(staged)
-        assert set(metadata.refs) == {"main"} | {n for n in metadata.refs if n.startswith("cut_")}
-    as_of_cut = f"{full_name(tables[0])} VERSION AS OF 'cut_{cut.cut_id}'"
-    rows = spark.sql(f"SELECT id, name FROM {as_of_cut}").collect()
-    assert sorted(map(tuple, rows)) == expected(FILES)
-    assert changed(runs, source, FILES + 1) == expected(FILES + 1)
-    assert files(runs, tables) == [2, 2]
