@@ -14,10 +14,8 @@ from pathlib import Path
 from infra.setup.classes import archive_file, class_path
 from infra.setup.layout import java_home
 from lakehouse.config.home import make_private
-from lakehouse.plan.tuning import FEW_ROWS_SETTING
+from lakehouse.plan.tuning import FEW_ROWS_SETTING, JAVA_OPTIONS, ONE_COMPILER
 
-# A run is short: a second compiler's work pays back on two cores after some five minutes.
-_ONE_COMPILER = "-XX:TieredStopAtLevel=1"
 # Ten times what Java takes, for what is called much: to plan a query is a great deal of code, each
 # part of which would be compiled a second time for a few calls. It saves a sixth of the CPU of a
 # session's first batches, small ones and such of 200,000 changes, and less later (measured). And
@@ -57,12 +55,14 @@ def spark_environment(home: Path, *, long_lived: bool = False) -> dict[str, str]
 
     Args:
         home: `LAKEHOUSE_HOME`.
-        long_lived: Whether what starts works for longer than some minutes.
+        long_lived: Whether what starts works for longer than some minutes. Else Java has its first
+            compiler alone, where nobody asks for both (`plan.tuning`).
     """
     binaries = Path(sys.executable).parent
     given = os.environ.get("SPARK_CONF_DIR")
     folder = Path(given) if given else _write_defaults(home, long_lived=long_lived)
     return {
+        **({} if given or long_lived else {JAVA_OPTIONS: _with_one_compiler()}),
         "JAVA_HOME": str(java_home()),
         "SPARK_CONF_DIR": str(folder),
         "PYSPARK_PYTHON": sys.executable,
@@ -71,13 +71,18 @@ def spark_environment(home: Path, *, long_lived: bool = False) -> dict[str, str]
     }
 
 
+def _with_one_compiler() -> str:
+    given = os.environ.get(JAVA_OPTIONS, "").split()
+    return " ".join([*(option for option in given if option != ONE_COMPILER), ONE_COMPILER])
+
+
 def _write_defaults(home: Path, *, long_lived: bool) -> Path:
     make_private(home.absolute())
     folder = home.absolute() / "spark"
     folder.mkdir(parents=True, exist_ok=True)
     jar_files = class_path(Path(sysconfig.get_path("purelib")))
     archive = archive_file(Path(sys.prefix), java_home(), jar_files)
-    options = f"{_JAVA} {_SECOND_COMPILER if long_lived else _ONE_COMPILER}"
+    options = f"{_JAVA} {_SECOND_COMPILER}"
     values = {
         **_DEFAULTS,
         # Before Spark's own class path, which has this folder in it: an archive fits a class path

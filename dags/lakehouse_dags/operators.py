@@ -8,6 +8,7 @@ application through its environment, never through arguments or rendered templat
 from __future__ import annotations
 
 import json
+import os
 from datetime import UTC, datetime
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
@@ -27,11 +28,19 @@ from lakehouse.plan.submission import (
     arguments,
     reconcile_application,
 )
+from lakehouse.plan.tuning import with_both_compilers
 from lakehouse_dags.alerts import failure_alert
 from lakehouse_dags.lineage import flow_of, lineage
 from lakehouse_dags.links import ReportLink
 from lakehouse_dags.metrics import emit
-from lakehouse_dags.recorded import Recorded, RunTry, find_steps, from_xcom, to_xcom
+from lakehouse_dags.recorded import (
+    Recorded,
+    RunTry,
+    find_steps,
+    from_xcom,
+    to_xcom,
+    waiting_messages,
+)
 from lakehouse_dags.retries import RETRIES, RETRY_DELAY
 from lakehouse_dags.variables import database_variables, environment, kafka_variables
 
@@ -52,6 +61,8 @@ BACKFILLED = (
     "{{ dag_run.data_interval_start.isoformat() if dag_run.run_type == 'backfill' else '' }}"
 )
 
+# What reads messages, in an application of its own or of those behind it too.
+_PARSING = ("land", "check", "apply")
 # Counts of a step that succeeded and left something for a person to mend.
 _NEEDS_A_PERSON = ("tables_refused", "tables_failed", "alarms")
 # The XCom by which the task that submitted hands over what was recorded.
@@ -93,12 +104,24 @@ class SubmittedStep(SparkSubmitOperator):
         login = database_variables(self.source_name) if self.asks else {}
         return kafka_variables(self.kafka_connection) | login
 
+    def messages(self) -> int | None:
+        """About how many messages the application will parse; None where nothing tells."""
+        if self.step not in _PARSING:
+            return 0
+        try:
+            return waiting_messages(self.source_name, Settings.from_environment())
+        except Exception as failure:  # noqa: BLE001 - no run fails for want of a guess
+            # No traceback: it might show the catalog's login.
+            self.log.warning("how many messages wait is not known: %s", type(failure).__name__)
+            return None
+
     def execute(self, context: Context) -> dict[str, object]:  # type: ignore[override]
         """Submit the application, then end as the step's row says; its numbers go to XCom."""
         begun, tried = datetime.now(UTC), run_try(self.source_name, context, self.run_prefix)
         failure: AirflowException | None = None
         self.application_args = [*(self.application_args or []), *narrowed(context)]
-        with environment(self.secrets()):
+        compilers = with_both_compilers(os.environ, self.messages())
+        with environment(self.secrets() | compilers):
             try:
                 super().execute(context)
             except AirflowException as failed:

@@ -46,6 +46,9 @@ class Rebuilding(SubmittedStep):
         """All steps from this one on."""
         return submission(step)
 
+    def messages(self) -> None:
+        """All that bronze has."""
+
     def execute(self, context: Context) -> dict[str, object]:  # type: ignore[override]
         """Submit the application with the form's values."""
         params = context["params"]

@@ -8,11 +8,19 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
 
 from lakehouse.config import Settings
 from lakehouse.plan.catalog import CATALOG, pyiceberg_properties
 from lakehouse.plan.records import RUNS, RunRow
+from lakehouse.plan.tuning import expected_messages
+
+if TYPE_CHECKING:
+    from pyiceberg.expressions import BooleanExpression
+
+# What was so long ago tells nothing of the next run.
+_TELLING = timedelta(days=7)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,21 +76,36 @@ def from_xcom(tried: RunTry, handed: object, step: str) -> Recorded | None:
     return Recorded(**row) if row and row["status"] == "succeeded" else None
 
 
+def waiting_messages(source: str, settings: Settings) -> int | None:
+    """About how many messages the next run of a source will parse; None where nothing tells."""
+    # As below.
+    from pyiceberg.expressions import And, EqualTo, GreaterThanOrEqual  # noqa: PLC0415
+
+    since = (datetime.now(UTC) - _TELLING).isoformat()
+    recent = GreaterThanOrEqual(term="ended_at", value=since)
+    rows = _scan(And(EqualTo(term="source", value=source), recent), settings)
+    return expected_messages(sorted(rows, key=lambda row: row.ended_at))
+
+
 def _rows(tried: RunTry, settings: Settings) -> list[RunRow]:
     # Imported by tasks only, since it takes seconds: reading a Dag file stays quick.
-    from pyiceberg.catalog import load_catalog  # noqa: PLC0415
-    from pyiceberg.exceptions import NoSuchTableError  # noqa: PLC0415
     from pyiceberg.expressions import And, EqualTo  # noqa: PLC0415
 
     wanted = And(
         EqualTo(term="source", value=tried.source), EqualTo(term="run_id", value=tried.run_id)
     )
+    return [row for row in _scan(wanted, settings) if _started(row) == tried.started]
+
+
+def _scan(wanted: BooleanExpression, settings: Settings) -> list[RunRow]:
+    from pyiceberg.catalog import load_catalog  # noqa: PLC0415
+    from pyiceberg.exceptions import NoSuchTableError  # noqa: PLC0415
+
     try:
         table = load_catalog(CATALOG, **pyiceberg_properties(settings)).load_table(RUNS.name)
     except NoSuchTableError:
         return []
-    found = [RunRow(**values) for values in table.scan(row_filter=wanted).to_arrow().to_pylist()]
-    return [row for row in found if _started(row) == tried.started]
+    return [RunRow(**values) for values in table.scan(row_filter=wanted).to_arrow().to_pylist()]
 
 
 def _recorded(row: RunRow) -> Recorded:

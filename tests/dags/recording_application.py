@@ -27,7 +27,8 @@ def main(arguments: list[str]) -> int:
     calls, plan = Path(os.environ["CALLS"]), json.loads(Path(os.environ["PLAN"]).read_text())
     kafka = os.environ.get("LAKEHOUSE_KAFKA")
     number = len(list(calls.iterdir()))
-    (calls / f"{number}.json").write_text(json.dumps({"arguments": arguments, "kafka": kafka}))
+    call = {"arguments": arguments, "kafka": kafka, "java": os.environ.get("SPARK_SUBMIT_OPTS")}
+    (calls / f"{number}.json").write_text(json.dumps(call))
     named = dict(itertools.pairwise(arguments))
     outcomes = plan[number]
     alone = MAINTAIN if MAINTAIN in outcomes else "validate" if "--full" in arguments else None

@@ -99,6 +99,7 @@ def environment(home) -> dict[str, str]:
         "AIRFLOW__OPENLINEAGE__TRANSPORT": json.dumps(
             {"type": "file", "log_file_path": str(home / "lineage.jsonl"), "append": True}
         ),
+        "SPARK_SUBMIT_OPTS": "-Xss2m -XX:TieredStopAtLevel=1",
         "GAUGES": str(home / "gauges.jsonl"),
         "TOLD": str(home / "told.jsonl"),
         "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps(
@@ -307,6 +308,15 @@ def test_run_id_start_and_end_of_interval_reach_the_application(ended, home):
     for name in ("--run-started", "--until"):
         assert named[name].endswith("+00:00")
     assert "--from=" in arguments
+
+
+def test_java_has_both_compilers_where_many_messages_may_wait(ended, home):
+    java = {name: [call["java"] for call in calls(home, name)] for name in ALL_PLANS}
+    # Nothing tells how many the first run finds, or a rebuild.
+    assert java["all_well"] == ["-Xss2m"]
+    assert java["tables_differ"] == ["-Xss2m"]
+    assert java["apply_fails"] == ["-Xss2m -XX:TieredStopAtLevel=1"]
+    assert set(java["not_maintained"]) == {"-Xss2m -XX:TieredStopAtLevel=1"}
 
 
 def test_the_secret_reaches_what_asks_kafka_through_its_environment_alone(ended, home):

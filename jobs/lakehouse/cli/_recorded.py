@@ -8,6 +8,8 @@ from pathlib import Path
 from lakehouse.config import Settings, SourceConfig
 from lakehouse.errors import StepFailed
 from lakehouse.plan.remaking.rebuilding import candidates
+from lakehouse.plan.submission import Run
+from lakehouse.plan.tuning import archived_messages, expected_messages
 from lakehouse.spark.control.ledger import Ledger
 
 
@@ -35,3 +37,22 @@ def refuse_unknown(settings: Settings, source: SourceConfig, tables: Sequence[st
     cut = open_ledger(settings, source.name).newest_cut(source.name) if tables else None
     if cut is not None:
         candidates(cut, tables, source.connector)
+
+
+def messages_of(settings: Settings, source: SourceConfig, run: Run) -> int | None:
+    """About how many messages a run will parse; None where nothing tells.
+
+    Args:
+        settings: Where the control tables are.
+        source: The source.
+        run: It lands, or it makes tables again from all that has landed.
+    """
+    if run.rebuild is not None:
+        return None
+    if run.archive is not None:
+        files = run.archive.iterdir() if run.archive.is_dir() else ()
+        return archived_messages({file: file.stat().st_size for file in files})
+    try:
+        return expected_messages(open_ledger(settings, source.name).runs(source.name))
+    except Exception:  # noqa: BLE001 - no run fails for want of a guess; it says what is wrong
+        return None

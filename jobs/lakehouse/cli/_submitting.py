@@ -11,6 +11,7 @@ from pathlib import Path
 
 from infra.spark import spark_environment
 from lakehouse.config import Settings
+from lakehouse.plan.tuning import with_both_compilers
 
 # What a shell gives of a command that a signal has ended, beside the signal's number.
 _BY_SIGNAL = 128
@@ -22,6 +23,7 @@ def in_foreground(
     arguments: Sequence[str],
     settings: Settings,
     handed: Mapping[str, str] | None = None,
+    messages: int | None = 0,
 ) -> int:
     """Run one Spark application until it ends.
 
@@ -30,12 +32,14 @@ def in_foreground(
         arguments: Its command line, which process lists show.
         settings: This process's settings; the application reads the same environment.
         handed: What it gets in its environment besides.
+        messages: How many it parses, as far as that is known; None for not known.
 
     Returns:
         The application's exit code; where a signal ended it 128 and its number, as a shell gives:
         130 where a person did, 137 where the system did for want of memory.
     """
     environment = {**os.environ, **spark_environment(settings.home), **(handed or {})}
+    environment |= with_both_compilers(environment, messages)
     command = ["spark-submit", str(application), *arguments]
     try:
         code = subprocess.run(command, env=environment, check=False).returncode

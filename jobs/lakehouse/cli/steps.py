@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from lakehouse.cli._recorded import refuse_unknown
+from lakehouse.cli._recorded import messages_of, refuse_unknown
 from lakehouse.cli._submitting import in_foreground
 from lakehouse.config import Settings, SourceConfig, load_source
 from lakehouse.errors import StepFailed
@@ -80,6 +80,8 @@ LandDecides = Annotated[
     bool, typer.Option("--land-decides", help="Exit with landing's code alone; the Dag uses it.")
 ]
 
+# What reads messages; None is the application of all steps.
+_PARSING = (None, "land", "check", "apply")
 _SUMMARIES: dict[Step, str] = {
     "check": "Record the schemas that landed and judge their changes.",
     "apply": "Turn landed change events into row changes on a staged branch.",
@@ -125,7 +127,8 @@ def submit(step: Step | None, source: SourceConfig, settings: Settings, run: Run
     Returns:
         The application's exit code; 130 where a person ended it.
     """
-    return in_foreground(application(step), arguments(source, run), settings)
+    messages = messages_of(settings, source, run) if step in _PARSING and not run.replay else 0
+    return in_foreground(application(step), arguments(source, run), settings, messages=messages)
 
 
 def new_run_id(kind: str = "manual__") -> str:

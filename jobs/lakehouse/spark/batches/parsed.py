@@ -34,6 +34,8 @@ from lakehouse.spark.session import are_few, in_tasks, tune
 
 # To look for a topic's head costs less than it saves: 20 us of CPU a message (measured).
 _MANY = 50_000
+# As rows they take some 1.1 kB each: more than a heap as the project sets it has room for.
+_MORE_THAN_FIT = 400_000
 # Iceberg reads small files together, 16 MB at a time, whatever is to be done with their rows.
 _EACH_FILE_ALONE = MappingProxyType({"file-open-cost": "16777216"})
 
@@ -88,7 +90,7 @@ def read_slice_parsed(
     heads = load_heads(messages, _starts_of_large(since, end))
     envelopes = parse(messages, source, connector, sorted(end.topics), since.epochs, heads)
     # A part of it is generated while it runs, in whatever way the session is tuned then.
-    parsed = once(envelopes, eager=is_large)
+    parsed = once(envelopes, eager=is_large, is_large=count > _MORE_THAN_FIT)
     tune(spark, count)
     return messages, parsed
 

@@ -1,0 +1,65 @@
+"""Which compilers Java gets for what a run has to parse."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from lakehouse.plan.records import RunRow
+from lakehouse.plan.tuning import archived_messages, expected_messages, with_both_compilers
+
+NOW = datetime(2026, 11, 29, tzinfo=UTC)
+ONE = {"SPARK_SUBMIT_OPTS": "-Xss2m -XX:TieredStopAtLevel=1"}
+BOTH = {"SPARK_SUBMIT_OPTS": "-Xss2m"}
+
+
+def row(
+    step: str, messages: int | None = None, waiting: int | None = None, status: str = "succeeded"
+) -> RunRow:
+    counts = {} if messages is None else {"messages": messages}
+    detail = {} if waiting is None else {"lag": {"messages": waiting}}
+    texts = json.dumps(counts), json.dumps(detail), ""
+    return RunRow("shop", "run", 1, step, status, NOW, NOW, "", "", "", *texts)
+
+
+def test_nothing_is_known_before_the_first_landing() -> None:
+    assert expected_messages([]) is None
+    assert expected_messages([row("land", 5, status="failed"), row("maintain")]) is None
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        ([row("land", 70), row("check"), row("publish", waiting=20)], 70),
+        ([row("land", 70), row("publish", waiting=900)], 900),
+        ([row("land", 70), row("publish")], 70),
+        # What a failed run has landed is parsed by the next one.
+        ([row("land", 70), row("publish", waiting=20), row("land", 400), row("land", 5)], 475),
+        ([row("land", 70), row("publish", waiting=20, status="failed")], 70),
+        ([row("land", 900_000), row("publish"), row("land", 10), row("publish", waiting=0)], 10),
+    ],
+)
+def test_the_next_run_has_what_landed_or_waits(rows: list[RunRow], expected: int) -> None:
+    assert expected_messages(rows) == expected
+
+
+def test_an_archive_tells_by_its_size() -> None:
+    files = {Path("a.jsonl"): 6_000_000, Path("b.jsonl.gz"): 6_000_000}
+    assert archived_messages(files) == 110_000
+
+
+@pytest.mark.parametrize(
+    ("messages", "expected"), [(0, {}), (99_999, {}), (100_000, BOTH), (None, BOTH)]
+)
+def test_both_compilers_are_for_many_messages(
+    messages: int | None, expected: dict[str, str]
+) -> None:
+    assert with_both_compilers(ONE, messages) == expected
+
+
+def test_java_is_left_alone_where_it_has_both() -> None:
+    assert with_both_compilers({}, None) == {}
+    assert with_both_compilers(BOTH, None) == {}
