@@ -6,13 +6,14 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.bench import sizes
 from tests.bench.results import Result
 
 
 @pytest.fixture(scope="session")
 def long_lived() -> bool:
-    """A benchmark's session is measured warm."""
-    return True
+    """A benchmark's session is measured warm; the small form ends before Java is."""
+    return not sizes.SMALL
 
 
 @pytest.fixture

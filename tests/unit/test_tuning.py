@@ -8,8 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from lakehouse.plan.records import RunRow
+from lakehouse.cli._recorded import messages_of
+from lakehouse.config import Settings, SourceConfig, parse_source
+from lakehouse.plan.records import RUNS, RunRow
+from lakehouse.plan.remaking.rebuilding import Rebuild
+from lakehouse.plan.submission import Run
 from lakehouse.plan.tuning import archived_messages, expected_messages, with_both_compilers
+from lakehouse.spark.control.ledger import Ledger
 
 NOW = datetime(2026, 11, 29, tzinfo=UTC)
 ONE = {"SPARK_SUBMIT_OPTS": "-Xss2m -XX:TieredStopAtLevel=1"}
@@ -63,3 +68,36 @@ def test_both_compilers_are_for_many_messages(
 def test_java_is_left_alone_where_it_has_both() -> None:
     assert with_both_compilers({}, None) == {}
     assert with_both_compilers(BOTH, None) == {}
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return Settings.from_environment({"LAKEHOUSE_HOME": str(tmp_path / "home")})
+
+
+@pytest.fixture
+def shop() -> SourceConfig:
+    return parse_source('connector = "postgresql"\ntopic_prefix = "shop"\n', "shop")
+
+
+def test_a_command_asks_the_runs_before_it(settings: Settings, shop: SourceConfig) -> None:
+    assert messages_of(settings, shop, Run()) is None
+    settings.home.mkdir()
+    Ledger(settings).append(RUNS, [row("land", 70)])
+    assert messages_of(settings, shop, Run()) == 70
+    assert messages_of(settings, shop, Run(rebuild=Rebuild((), undo=False))) is None
+
+
+def test_a_command_asks_its_archive(settings: Settings, shop: SourceConfig, tmp_path: Path) -> None:
+    (tmp_path / "shop.public.orders.jsonl").write_bytes(b" " * 60_000)
+    assert messages_of(settings, shop, Run(archive=tmp_path)) == 100
+    assert messages_of(settings, shop, Run(archive=tmp_path / "missing")) == 0
+
+
+def test_a_catalog_that_cannot_be_read_is_the_application_s_to_tell(
+    settings: Settings, shop: SourceConfig
+) -> None:
+    settings.home.mkdir()
+    file = Path(settings.catalog_uri.removeprefix("sqlite:///"))
+    file.write_bytes(b"no database" * 100)
+    assert messages_of(settings, shop, Run()) is None
