@@ -29,9 +29,10 @@ CHANGES = sizes.number("CHANGES", 10_000, 10_000)
 KEYS = [key for key in sizes.text("KEYS", "uuid,composite", "").split(",") if key]
 ROUNDS = sizes.number("ROUNDS", 3, 1)
 PEERS = bool(sizes.number("PEERS", 1, 1))
-_WARM = 2
+_WARM = 1 if sizes.SMALL else 2
 # Before all, so that what is compiled late is compiled: tables of so many rows, so many rounds.
-_FIRST_ROWS, _FIRST_ROUNDS = (50_000, 60_000), sizes.number("FIRST_ROUNDS", 19, 1)
+_FIRST_ROWS = sizes.numbers("FIRST_ROWS", "50000,60000", "50000")
+_FIRST_ROUNDS = sizes.number("FIRST_ROUNDS", 19, 1)
 _MOST_SLOPE = "at most 0.35"
 
 

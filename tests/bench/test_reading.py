@@ -24,10 +24,10 @@ from tests.bench.cpu import Cost, median, took, total
 from tests.bench.product import Product
 from tests.bench.results import Result, measured
 
-ROWS = sizes.number("ROWS", 1_000_000, 100_000)
+ROWS = sizes.number("ROWS", 1_000_000, 50_000)
 CHANGES = sizes.number("CHANGES", 10_000, 1_000)
-BATCHES = sizes.number("BATCHES", 50, 10)
-ROUNDS = sizes.number("ROUNDS", 5, 3)
+BATCHES = sizes.number("BATCHES", 50, 6)
+ROUNDS = sizes.number("ROUNDS", 5, 1)
 _WARM = 2
 _MOST = "at most 1.3"
 _SCANS: dict[str, Callable[[str], str]] = {

@@ -25,7 +25,7 @@ from tests.bench.product import Product
 from tests.bench.results import Result, cpu_ratios, measured
 
 FILES = sizes.numbers("FILES", "10,1000", "10,100")
-EVENTS = sizes.number("EVENTS", 1_000_000, 100_000)
+EVENTS = sizes.number("EVENTS", 1_000_000, 20_000)
 ROUNDS = sizes.number("ROUNDS", 3, 1)
 _ROWS, _BATCHES = EVENTS // 2, 10
 BATCHES = [Batch(number, EVENTS // 2 // _BATCHES, _ROWS) for number in range(1, _BATCHES + 1)]
