@@ -16,12 +16,13 @@ from infra.setup.layout import java_home
 from lakehouse.config.home import make_private
 from lakehouse.plan.tuning import FEW_ROWS_SETTING, JAVA_OPTIONS, ONE_COMPILER
 
-# Ten times what Java takes, for what is called much: to plan a query is a great deal of code, each
-# part of which would be compiled a second time for a few calls. It saves a sixth of the CPU of a
-# session's first batches, small ones and such of 200,000 changes, and less later (measured). And
-# what is generated for a table of 60 columns has methods that Java would leave interpreted, as too
-# long: to validate 200,000 changes takes a third less CPU without that limit.
-_SECOND_COMPILER = (
+# Ten times what Java takes before the second compiler, where it has that, compiles what is called
+# much: to plan a query is a great deal of code, each part of which would be compiled a second time
+# for a few calls. It saves a sixth of the CPU of a session's first batches, small ones and such of
+# 200,000 changes, and less later (measured). And what is generated for a table of 60 columns has
+# methods that Java would leave interpreted, as too long: to validate 200,000 changes takes a third
+# less CPU without that limit.
+_COMPILERS = (
     "-XX:-DontCompileHugeMethods "
     "-XX:Tier4InvocationThreshold=50000 -XX:Tier4MinInvocationThreshold=6000 "
     "-XX:Tier4CompileThreshold=150000 -XX:Tier4BackEdgeThreshold=200000"
@@ -62,7 +63,7 @@ def spark_environment(home: Path, *, long_lived: bool = False) -> dict[str, str]
     given = os.environ.get("SPARK_CONF_DIR")
     folder = Path(given) if given else _write_defaults(home, long_lived=long_lived)
     return {
-        **({} if given or long_lived else {JAVA_OPTIONS: _with_one_compiler()}),
+        **({} if given else {JAVA_OPTIONS: _java_options(both_compilers=long_lived)}),
         "JAVA_HOME": str(java_home()),
         "SPARK_CONF_DIR": str(folder),
         "PYSPARK_PYTHON": sys.executable,
@@ -71,9 +72,10 @@ def spark_environment(home: Path, *, long_lived: bool = False) -> dict[str, str]
     }
 
 
-def _with_one_compiler() -> str:
+def _java_options(*, both_compilers: bool) -> str:
     given = os.environ.get(JAVA_OPTIONS, "").split()
-    return " ".join([*(option for option in given if option != ONE_COMPILER), ONE_COMPILER])
+    others = (option for option in given if option != ONE_COMPILER)
+    return " ".join(others if both_compilers else (*others, ONE_COMPILER))
 
 
 def _write_defaults(home: Path, *, long_lived: bool) -> Path:
@@ -82,7 +84,7 @@ def _write_defaults(home: Path, *, long_lived: bool) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     jar_files = class_path(Path(sysconfig.get_path("purelib")))
     archive = archive_file(Path(sys.prefix), java_home(), jar_files)
-    options = f"{_JAVA} {_SECOND_COMPILER}"
+    options = f"{_JAVA} {_COMPILERS}"
     values = {
         **_DEFAULTS,
         # Before Spark's own class path, which has this folder in it: an archive fits a class path

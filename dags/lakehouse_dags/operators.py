@@ -38,8 +38,8 @@ from lakehouse_dags.recorded import (
     RunTry,
     find_steps,
     from_xcom,
+    messages_before,
     to_xcom,
-    waiting_messages,
 )
 from lakehouse_dags.retries import RETRIES, RETRY_DELAY
 from lakehouse_dags.variables import database_variables, environment, kafka_variables
@@ -109,10 +109,12 @@ class SubmittedStep(SparkSubmitOperator):
         if self.step not in _PARSING:
             return 0
         try:
-            return waiting_messages(self.source_name, Settings.from_environment())
+            return messages_before(self.source_name, Settings.from_environment())
         except Exception as failure:  # noqa: BLE001 - no run fails for want of a guess
             # No traceback: it might show the catalog's login.
-            self.log.warning("how many messages wait is not known: %s", type(failure).__name__)
+            self.log.warning(
+                "how many messages the last runs landed is not known: %s", type(failure).__name__
+            )
             return None
 
     def execute(self, context: Context) -> dict[str, object]:  # type: ignore[override]

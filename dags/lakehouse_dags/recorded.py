@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 from lakehouse.config import Settings
 from lakehouse.plan.catalog import CATALOG, pyiceberg_properties
 from lakehouse.plan.records import RUNS, RunRow
-from lakehouse.plan.tuning import expected_messages
+from lakehouse.plan.tuning import LANDINGS, expected_messages
 
 if TYPE_CHECKING:
     from pyiceberg.expressions import BooleanExpression
 
-# What was so long ago tells nothing of the next run.
-_TELLING = timedelta(days=7)
+# What landed so long ago tells nothing of the next run.
+_TELLING = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,15 +76,19 @@ def from_xcom(tried: RunTry, handed: object, step: str) -> Recorded | None:
     return Recorded(**row) if row and row["status"] == "succeeded" else None
 
 
-def waiting_messages(source: str, settings: Settings) -> int | None:
+def messages_before(source: str, settings: Settings) -> int | None:
     """About how many messages the next run of a source will parse; None where nothing tells."""
     # As below.
     from pyiceberg.expressions import And, EqualTo, GreaterThanOrEqual  # noqa: PLC0415
 
-    since = (datetime.now(UTC) - _TELLING).isoformat()
-    recent = GreaterThanOrEqual(term="ended_at", value=since)
-    rows = _scan(And(EqualTo(term="source", value=source), recent), settings)
-    return expected_messages(sorted(rows, key=lambda row: row.ended_at))
+    landings = And(
+        EqualTo(term="source", value=source),
+        EqualTo(term="step", value="land"),
+        EqualTo(term="status", value="succeeded"),
+        GreaterThanOrEqual(term="ended_at", value=(datetime.now(UTC) - _TELLING).isoformat()),
+    )
+    rows = sorted(_scan(landings, settings), key=lambda row: row.ended_at)
+    return expected_messages(row.counts for row in rows[-LANDINGS:])
 
 
 def _rows(tried: RunTry, settings: Settings) -> list[RunRow]:

@@ -7,9 +7,10 @@ from pathlib import Path
 
 from lakehouse.config import Settings, SourceConfig
 from lakehouse.errors import StepFailed
+from lakehouse.plan.records import RUNS, RunRow
 from lakehouse.plan.remaking.rebuilding import candidates
 from lakehouse.plan.submission import Run
-from lakehouse.plan.tuning import archived_messages, expected_messages
+from lakehouse.plan.tuning import LANDINGS, archived_messages, expected_messages
 from lakehouse.spark.control.ledger import Ledger
 
 
@@ -53,6 +54,10 @@ def messages_of(settings: Settings, source: SourceConfig, run: Run) -> int | Non
         files = run.archive.iterdir() if run.archive.is_dir() else ()
         return archived_messages({file: file.stat().st_size for file in files})
     try:
-        return expected_messages(open_ledger(settings, source.name).runs(source.name))
+        ledger = open_ledger(settings, source.name)
+        landings = ledger.newest(
+            RUNS, LANDINGS, source=source.name, step="land", status="succeeded"
+        )
+        return expected_messages(row.counts for row in landings if isinstance(row, RunRow))
     except Exception:  # noqa: BLE001 - no run fails for want of a guess; it says what is wrong
         return None

@@ -12,8 +12,6 @@ import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from lakehouse.plan.records import RunRow
-
 FEW_ROWS = 200_000
 """Of an application that does one run. Of so many rows a query is planned once in any."""
 
@@ -26,33 +24,26 @@ ONE_COMPILER = "-XX:TieredStopAtLevel=1"
 JAVA_OPTIONS = "SPARK_SUBMIT_OPTS"
 """The variable by which `spark-submit` gives a driver's Java an option of one application alone."""
 
+LANDINGS = 2
+"""Of so many landings before it a run is taken to be like one."""
+
 # Where both take as long (measured: 50,000 messages take 3 % longer with it, 200,000 15 % less).
 _MANY_MESSAGES = 100_000
 # Without their schemas, in an archive, and compressed.
 _OCTETS, _COMPRESSED_OCTETS = 600, 60
 
 
-def expected_messages(runs: Iterable[RunRow]) -> int | None:
-    """How many messages the next run has to parse, as far as those before it tell.
-
-    It is as many as the last one that published had, or as many as it left waiting in Kafka, and
-    what has landed since.
+def expected_messages(landed: Iterable[str]) -> int | None:
+    """How many messages a run has to parse, as far as those before it tell.
 
     Args:
-        runs: Rows of `quality.runs` of a source, oldest first.
+        landed: What the last `LANDINGS` that succeeded counted: `RunRow.counts`.
 
     Returns:
-        None where no run has landed: the first one may find years of them.
+        The most of them: what a run has landed that failed behind it, the next one parses. None
+        where none has landed: the first one may find years of them.
     """
-    landed, published, has_landed = 0, 0, False
-    for row in runs:
-        if row.step == "land" and row.status == "succeeded":
-            has_landed = True
-            landed += int(json.loads(row.counts).get("messages", 0))
-        elif row.step == "publish" and row.status == "succeeded":
-            waiting = json.loads(row.detail).get("lag", {}).get("messages", 0)
-            published, landed = max(landed, int(waiting)), 0
-    return published + landed if has_landed else None
+    return max((int(json.loads(counts)["messages"]) for counts in landed), default=None)
 
 
 def archived_messages(files: Mapping[Path, int]) -> int:
