@@ -28,7 +28,7 @@ from lakehouse.plan.submission import (
     arguments,
     reconcile_application,
 )
-from lakehouse.plan.tuning import with_both_compilers
+from lakehouse.plan.tuning import PARSING, with_both_compilers
 from lakehouse_dags.alerts import failure_alert
 from lakehouse_dags.lineage import flow_of, lineage
 from lakehouse_dags.links import ReportLink
@@ -61,8 +61,6 @@ BACKFILLED = (
     "{{ dag_run.data_interval_start.isoformat() if dag_run.run_type == 'backfill' else '' }}"
 )
 
-# What reads messages, in an application of its own or of those behind it too.
-_PARSING = ("land", "check", "apply")
 # Counts of a step that succeeded and left something for a person to mend.
 _NEEDS_A_PERSON = ("tables_refused", "tables_failed", "alarms")
 # The XCom by which the task that submitted hands over what was recorded.
@@ -106,7 +104,7 @@ class SubmittedStep(SparkSubmitOperator):
 
     def messages(self) -> int | None:
         """About how many messages the application will parse; None where nothing tells."""
-        if self.step not in _PARSING:
+        if self.step not in PARSING:
             return 0
         try:
             return messages_before(self.source_name, Settings.from_environment())

@@ -16,6 +16,7 @@ from lakehouse.config import Settings, SourceConfig, load_source
 from lakehouse.errors import StepFailed
 from lakehouse.plan.records import STEPS, Step
 from lakehouse.plan.submission import FULL_RUN, MAINTENANCE_RUN, Run, application, arguments, iso
+from lakehouse.plan.tuning import PARSING
 from lakehouse.spark.control.ledger import Ledger
 
 
@@ -80,8 +81,6 @@ LandDecides = Annotated[
     bool, typer.Option("--land-decides", help="Exit with landing's code alone; the Dag uses it.")
 ]
 
-# What reads messages; None is the application of all steps.
-_PARSING = (None, "land", "check", "apply")
 _SUMMARIES: dict[Step, str] = {
     "check": "Record the schemas that landed and judge their changes.",
     "apply": "Turn landed change events into row changes on a staged branch.",
@@ -127,7 +126,8 @@ def submit(step: Step | None, source: SourceConfig, settings: Settings, run: Run
     Returns:
         The application's exit code; 130 where a person ended it.
     """
-    messages = messages_of(settings, source, run) if step in _PARSING and not run.replay else 0
+    reads = step is None or step in PARSING
+    messages = messages_of(settings, source, run) if reads and not run.replay else 0
     return in_foreground(application(step), arguments(source, run), settings, messages=messages)
 
 

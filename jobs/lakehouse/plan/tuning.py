@@ -24,6 +24,9 @@ ONE_COMPILER = "-XX:TieredStopAtLevel=1"
 JAVA_OPTIONS = "SPARK_SUBMIT_OPTS"
 """The variable by which `spark-submit` gives a driver's Java an option of one application alone."""
 
+PARSING = ("land", "check", "apply")
+"""The steps that read messages."""
+
 LANDINGS = 2
 """Of so many landings before it a run is taken to be like one."""
 
