@@ -4,6 +4,7 @@ stack.json              what runs and how to reach it; with passwords, mode 0600
 logs/<server>.log       one file for each server; the run before is `<server>.log.1`
 airflow/                AIRFLOW_HOME
 stack/data/<server>/    data of each server
+stack/tmp/<server>/     temporary tables of a database
 stack/conf/             configuration files written at each start
 stack/secrets/          passwords, mode 0700
 stack/{id,ports.json,lock}
@@ -86,6 +87,10 @@ class StackHome:
     def data(self, server: str) -> Path:
         """The data folder of a server."""
         return self.root / "stack" / "data" / server
+
+    def scratch(self, server: str) -> Path:
+        """The folder of a server's temporary files, which no other server may share."""
+        return self.root / "stack" / "tmp" / server
 
     @property
     def was_used(self) -> bool:

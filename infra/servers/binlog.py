@@ -43,9 +43,18 @@ def as_root() -> tuple[str, ...]:
     return ("--user=root",) if os.geteuid() == 0 else ()
 
 
+def own_tmpdir(home: StackHome, engine: Engine) -> str:
+    """The option that keeps temporary tables in the stack's own folder.
+
+    A server that starts removes every `#sql…` file there, also of another one that is running.
+    """
+    return f"--tmpdir={home.scratch(engine)}"
+
+
 def prepare_data(home: StackHome, engine: Engine, initialise: Callable[[Path], None]) -> None:
     """Make the data folder the first time, remove old locks, write the file with the logins."""
     data = home.data(engine)
+    home.scratch(engine).mkdir(mode=0o700, parents=True, exist_ok=True)
     if not data.exists():
         fresh = data.with_name(f"{data.name}.new")
         shutil.rmtree(fresh, ignore_errors=True)

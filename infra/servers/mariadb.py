@@ -30,19 +30,21 @@ def mariadb_server(home: StackHome, port: int) -> Server:
     return Server(
         name=Engine.MARIADB,
         command=(
-            *_program(home.data(Engine.MARIADB)),
+            *_program(home, home.data(Engine.MARIADB)),
             *binlog.common_options(home, Engine.MARIADB, port),
             "--server-id=2",
             "--gtid-strict-mode=ON",
             # Else each start makes an RSA key: seconds to a minute. Nobody leaves loopback.
             "--skip-ssl",
         ),
-        prepare=lambda: binlog.prepare_data(home, Engine.MARIADB, _initialise),
+        prepare=lambda: binlog.prepare_data(
+            home, Engine.MARIADB, lambda folder: _initialise(home, folder)
+        ),
         probe=lambda: binlog.probe(database),
     )
 
 
-def _program(data: Path) -> tuple[str, ...]:
+def _program(home: StackHome, data: Path) -> tuple[str, ...]:
     installed = layout.mariadb_home()
     return (
         str(installed / "bin" / "mariadbd"),
@@ -50,12 +52,13 @@ def _program(data: Path) -> tuple[str, ...]:
         f"--basedir={installed}",
         f"--lc-messages-dir={installed / 'share'}",
         f"--datadir={data}",
+        binlog.own_tmpdir(home, Engine.MARIADB),
         "--innodb-use-native-aio=OFF",
         "--innodb-log-file-size=32M",
     )
 
 
-def _initialise(folder: Path) -> None:
+def _initialise(home: StackHome, folder: Path) -> None:
     folder.mkdir(mode=0o700)
     share = layout.mariadb_home() / "share"
     script = _BEFORE_SYSTEM_TABLES + "".join(
@@ -63,7 +66,7 @@ def _initialise(folder: Path) -> None:
     )
     # Both options as `mariadb-install-db` sets them: the scripts need them.
     command = (
-        *_program(folder),
+        *_program(home, folder),
         "--bootstrap",
         "--enforce-storage-engine=",
         "--max-allowed-packet=8M",

@@ -23,7 +23,7 @@ def mysql_server(home: StackHome, port: int) -> Server:
     return Server(
         name=Engine.MYSQL,
         command=(
-            *_program(home.data(Engine.MYSQL)),
+            *_program(home, home.data(Engine.MYSQL)),
             *binlog.common_options(home, Engine.MYSQL, port),
             "--server-id=1",
             "--gtid-mode=ON",
@@ -33,7 +33,9 @@ def mysql_server(home: StackHome, port: int) -> Server:
             "--performance-schema=OFF",
             "--event-scheduler=OFF",
         ),
-        prepare=lambda: binlog.prepare_data(home, Engine.MYSQL, _initialise),
+        prepare=lambda: binlog.prepare_data(
+            home, Engine.MYSQL, lambda folder: _initialise(home, folder)
+        ),
         probe=lambda: binlog.probe(database),
     )
 
@@ -53,7 +55,7 @@ def end_binlog_readers(home: StackHome, port: int) -> None:
             run_sql(database, f"KILL {connection_id}")
 
 
-def _program(data: Path) -> tuple[str, ...]:
+def _program(home: StackHome, data: Path) -> tuple[str, ...]:
     installed = layout.mysql_home()
     return (
         str(installed / "bin" / "mysqld"),
@@ -61,6 +63,7 @@ def _program(data: Path) -> tuple[str, ...]:
         f"--basedir={installed}",
         f"--lc-messages-dir={installed / 'share'}",
         f"--datadir={data}",
+        binlog.own_tmpdir(home, Engine.MYSQL),
         "--log-error-verbosity=2",
         "--innodb-use-native-aio=OFF",
         "--innodb-log-file-size=32M",
@@ -72,8 +75,8 @@ def _program(data: Path) -> tuple[str, ...]:
     )
 
 
-def _initialise(folder: Path) -> None:
-    command = (*_program(folder), "--initialize-insecure", *binlog.as_root())
+def _initialise(home: StackHome, folder: Path) -> None:
+    command = (*_program(home, folder), "--initialize-insecure", *binlog.as_root())
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise StackError(

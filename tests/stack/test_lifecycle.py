@@ -16,9 +16,12 @@ from pathlib import Path
 
 import pytest
 
+from infra.clients import query
 from infra.home import StackHome
 from infra.ports import choose_ports
 from infra.processes import stack_pids
+from infra.servers import binlog
+from infra.sources import Engine
 from infra.stack import down, up
 from infra.state import read_state
 from infra.status import status
@@ -68,6 +71,15 @@ def sockets_of(pid: int) -> Iterator[str]:
 def readable(address: str, family: socket.AddressFamily) -> str:
     words = [bytes.fromhex(address[at : at + 8])[::-1] for at in range(0, len(address), 8)]
     return socket.inet_ntop(family, b"".join(words)).removeprefix("::ffff:")
+
+
+@pytest.mark.parametrize("engine", [Engine.MYSQL, Engine.MARIADB])
+def test_databases_share_no_temporary_folder(stack: Stack, engine: Engine):
+    """A server that starts removes other servers' `#sql…` files from the folder that it uses."""
+    database = binlog.admin(stack.home, engine, stack.state.ports[engine])
+    ((folder,),) = query(database, "SELECT @@tmpdir")
+    assert Path(folder) == stack.home.scratch(engine)
+    assert not stack.home.scratch(engine).is_relative_to(stack.home.data(engine))
 
 
 def test_up_again_starts_nothing_new(stack: Stack):
