@@ -19,6 +19,10 @@ SCHEMA, PAYLOAD = '{"schema":', ',"payload":'
 BEHIND = '{"payload":'
 """What a document without its schema begins with."""
 _STARTS = f"{SCHEMA}{{"
+# All in one look: a path that leads nowhere costs Spark as much as to parse the message (it throws
+# an exception to leave its loop).
+_MEMBERS = "struct<v:struct<payload:variant,schema:variant>,one:struct<>>"
+_PAYLOAD = "coalesce(members.v.payload, try_variant_get(document, '$.v', 'variant'))"
 
 
 def with_documents(rows: DataFrame) -> DataFrame:
@@ -36,14 +40,13 @@ def with_documents(rows: DataFrame) -> DataFrame:
         *rows.columns,
         "rest AS value_text",
         "document IS NOT NULL AS is_json",
-        f"coalesce({_member('payload')}, {_whole()}) AS payload",
-        f"if(is_cut, schema_text, {_member('schema', 'string')}) AS row_schema",
+        f"{_PAYLOAD} AS payload",
+        "if(is_cut, schema_text, string(members.v.schema)) AS row_schema",
     )
     key = _opened(opened, "key_document", "is_key_cut")
     dropped = ("value", "value_text", "key_document", "is_key_cut")
     kept = (name for name in opened.columns if name not in dropped)
-    payload = f"coalesce({_member('payload')}, {_whole()}) AS key_payload"
-    return key.selectExpr(*kept, "value_text AS text", payload)
+    return key.selectExpr(*kept, "value_text AS text", f"{_PAYLOAD} AS key_payload")
 
 
 def _opened(rows: DataFrame, column: str, is_headless: str) -> DataFrame:
@@ -61,10 +64,12 @@ def _opened(rows: DataFrame, column: str, is_headless: str) -> DataFrame:
         .selectExpr("*", f"if(is_cut, concat({literal(BEHIND)}, parts[1]), text) AS rest")
     )
     parsed = rest.withColumn("document", F.expr(f"try_parse_json({_wrapped('rest')})"))
+    read = parsed.withColumn("members", F.expr(f"try_variant_get(document, '$', '{_MEMBERS}')"))
     # Text behind the document would end the wrapping object early, and `one` would be missing.
-    whole = "try_variant_get(document, '$.one', 'int') = 1"
-    once = f"NOT ((is_cut OR {is_headless}) AND {_member('schema')} IS NOT NULL)"
-    return parsed.withColumn("document", F.expr(f"if({whole} AND {once}, document, NULL)"))
+    once = f"NOT ((is_cut OR {is_headless}) AND members.v.schema IS NOT NULL)"
+    is_whole = f"members.one IS NOT NULL AND {once}"
+    sound = {name: F.expr(f"if({is_whole}, {name}, NULL)") for name in ("document", "members")}
+    return read.withColumns(sound)
 
 
 def _is_one(text: str) -> str:
@@ -73,12 +78,4 @@ def _is_one(text: str) -> str:
 
 
 def _wrapped(text: str) -> str:
-    return f"concat('{{\"v\":', {text}, ',\"one\":1}}')"
-
-
-def _member(name: str, kind: str = "variant") -> str:
-    return f"try_variant_get(document, {literal(f'$.v.{name}')}, {literal(kind)})"
-
-
-def _whole() -> str:
-    return "try_variant_get(document, '$.v', 'variant')"
+    return f"concat('{{\"v\":', {text}, ',\"one\":{{}}}}')"

@@ -86,16 +86,25 @@ def parse(
         "*",
         minus_zero().alias("minus_zero"),
         _has_placeholder().alias("has_placeholder"),
-        _get("payload", "$.op", "string").alias("sent_op"),
-        _get("payload", "$.tableChanges", "variant").isNotNull().alias("has_table_changes"),
-        _get("payload", "$.ddl", "string").alias("ddl"),
-        _get("payload", "$.source", source_struct(connector)).alias("s"),
-        _get("payload", "$.transaction", "struct<id:string,total_order:string>").alias("t"),
-        _get("key_payload", "$", "map<string,string>").alias("key_tokens"),
+        _get("payload", _members(connector)).alias("members"),
+        _get("key_payload", "map<string,string>").alias("key_tokens"),
     )
     identified = with_mapped_table(_with_operation(fields, connector), source, topics)
     placed = _place(identified, connector)
     return judge(_in_logs(_alone(placed, source), epochs), source, connector)
+
+
+def _members(connector: Connector) -> str:
+    """What is read of a payload, in one look (see `documents`), as a type of Spark SQL."""
+    members = {
+        "op": "string",
+        "tableChanges": "variant",
+        "ddl": "string",
+        "source": source_struct(connector),
+        "transaction": "struct<id:string,total_order:string>",
+        "id": "string",
+    }
+    return f"struct<{','.join(f'{name}:{kind}' for name, kind in members.items())}>"
 
 
 def _with_operation(fields: DataFrame, connector: Connector) -> DataFrame:
@@ -103,12 +112,15 @@ def _with_operation(fields: DataFrame, connector: Connector) -> DataFrame:
 
     Where schema changes stand there, a truncate is one, and only its statement tells.
     """
-    between = F.lit(connector.schema_changes_in_data) & F.col("sent_op").isNull()
-    is_schema_change = F.coalesce(between & F.col("has_table_changes"), F.lit(False))
-    is_truncate = is_schema_change & F.col("ddl").rlike(_TRUNCATE_STATEMENT)
+    sent = F.col("members.op")
+    between = F.lit(connector.schema_changes_in_data) & sent.isNull()
+    is_schema_change = between & F.col("members.tableChanges").isNotNull()
+    is_truncate = is_schema_change & F.col("members.ddl").rlike(_TRUNCATE_STATEMENT)
     return fields.select(
         "*",
-        F.when(is_truncate, F.lit(TRUNCATE)).otherwise(F.col("sent_op")).alias("op"),
+        F.col("members.source").alias("s"),
+        F.col("members.transaction").alias("t"),
+        F.when(is_truncate, F.lit(TRUNCATE)).otherwise(sent).alias("op"),
         is_schema_change.alias("is_schema_change"),
     )
 
@@ -130,7 +142,7 @@ def _place(fields: DataFrame, connector: Connector) -> DataFrame:
         placing.highest(parts, connector).alias("high"),
         _transaction_id(connector).alias("transaction"),
         F.col("t.total_order").try_cast("bigint").alias("total_order"),
-        F.to_json(F.array_sort(F.map_keys("key_tokens"))).alias("key_fields"),
+        F.to_json(F.sort_array(F.map_keys("key_tokens"))).alias("key_fields"),
         F.col("s.ts_ms").try_cast("bigint").alias("source_ts_ms"),
     )
 
@@ -161,14 +173,14 @@ def _fingerprint() -> Column:
 def _transaction_id(connector: Connector) -> Column:
     """Of an event, and of what begins or ends a transaction."""
     is_mark = F.col("role") == str(TopicRole.TRANSACTION)
-    text = F.when(is_mark, _get("payload", "$.id", "string")).otherwise(F.col("t.id"))
+    text = F.when(is_mark, F.col("members.id")).otherwise(F.col("t.id"))
     if connector.transaction_separator is None:
         return text
     return F.substring_index(text, connector.transaction_separator, 1)
 
 
-def _get(column: str, path: str, kind: str) -> Column:
-    return F.expr(f"try_variant_get({column}, {literal(path)}, {literal(kind)})")
+def _get(column: str, kind: str) -> Column:
+    return F.expr(f"try_variant_get({column}, '$', {literal(kind)})")
 
 
 def source_struct(connector: Connector) -> str:
@@ -185,8 +197,8 @@ def _has_placeholder() -> Column:
 
 def _is_half() -> Column:
     """Whether a message may be half of a key change; the tombstone between them has it too."""
-    names = f"{literal(NEW_KEY)}, {literal(OLD_KEY)}"
-    return F.expr(f"value IS NOT NULL AND exists(headers, h -> h.key IN ({names}))")
+    names = f"array({literal(NEW_KEY)}, {literal(OLD_KEY)})"
+    return F.expr(f"value IS NOT NULL AND arrays_overlap(headers.key, {names})")
 
 
 def _alone(placed: DataFrame, source: SourceConfig) -> DataFrame:

@@ -16,6 +16,7 @@ from lakehouse.connectors import Codec, Connector, PositionField
 from lakehouse.spark.sql import literal
 
 SEPARATOR = "."
+_QUOTED = '"([0-9]{1,40})"'
 
 
 def commit_of(position: str, fields: int) -> str:
@@ -104,18 +105,18 @@ def _numbered_file(text: Column) -> Column:
     return _digits(F.substring_index(text, ".", -1))
 
 
-def _pair(index: int) -> Callable[[Column], Column]:
-    def number(text: Column) -> Column:
-        return _digits(F.get(F.from_json(text, "array<string>"), F.lit(index)))
+def _in_pair(pattern: str) -> Callable[[Column], Column]:
+    def digits(text: Column) -> Column:
+        return F.nullif(F.regexp_extract(text, pattern, 1), F.lit(""))
 
-    return number
+    return digits
 
 
 _CODECS: Mapping[Codec, Callable[[Column], Column]] = {
     Codec.INTEGER: _digits,
     Codec.NUMBERED_FILE: _numbered_file,
-    Codec.PAIR_FIRST: _pair(0),
-    Codec.PAIR_SECOND: _pair(1),
+    Codec.PAIR_FIRST: _in_pair(rf"^\s*\[\s*{_QUOTED}\s*,[^,]*\]\s*$"),
+    Codec.PAIR_SECOND: _in_pair(rf"^\s*\[[^,]*,\s*{_QUOTED}\s*\]\s*$"),
     Codec.HEX: _hex,
     Codec.HEX_TEXT: _hex,
 }

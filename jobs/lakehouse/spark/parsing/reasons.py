@@ -132,6 +132,6 @@ def judge(rows: DataFrame, source: SourceConfig, connector: Connector) -> DataFr
 
 def _is_control() -> str:
     """Whether a message without an operation stands beside the change events, by its members."""
-    members = "array_sort(map_keys(try_variant_get(payload, '$', 'map<string,string>')))"
+    members = "sort_array(map_keys(try_variant_get(payload, '$', 'map<string,string>')))"
     shapes = ", ".join(f"array({', '.join(map(literal, names))})" for names in _BESIDE_EVENTS)
     return f"(is_schema_change OR coalesce({members} IN ({shapes}), false))"
