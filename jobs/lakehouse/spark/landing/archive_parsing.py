@@ -57,6 +57,10 @@ _FIELDS: Mapping[str, str] = {
     "headers": "array<array<string>>",
     "headers_b64": "array<array<string>>",
 }
+_MEMBERS = f"struct<{','.join(f'{name}:{kind}' for name, kind in _FIELDS.items())}>"
+# All in one look: a path that leads nowhere costs as much as to parse a message (`documents`).
+_READ = f"struct<line:{_MEMBERS},end:string>"
+_WRAPPED = f"^OBJECT<end: STRING, line: {_SHAPE}>$"
 LINK_PREFIX = "t-"
 
 
@@ -72,7 +76,7 @@ def parsed_lines(spark: SparkSession, folder: str) -> DataFrame:
             "file"
         ),
     )
-    wrapped = F.concat(F.lit("["), F.col("line"), F.lit(f',"{sentinel}"]'))
+    wrapped = F.concat(F.lit('{"line":'), F.col("line"), F.lit(f',"end":"{sentinel}"}}'))
     large = F.octet_length("line") >= LARGE_LINE_BYTES
     parsed = raw.select(
         "line",
@@ -80,28 +84,21 @@ def parsed_lines(spark: SparkSession, folder: str) -> DataFrame:
         large.alias("large"),
         F.when(~large, F.try_parse_json(wrapped)).alias("parsed"),
     )
-    fields = parsed.select("line", "file", "large", _message().alias("m"), _shape(sentinel))
+    read = parsed.withColumn("read", F.try_variant_get("parsed", "$", _READ))
+    fields = read.select("file", "large", _message(), _is_shaped(sentinel))
     return _typed(fields)
 
 
 def _message() -> Column:
     """The members of a line, from the variant or, for a large line, by `from_json`."""
-    schema = ", ".join(f"{name} {kind}" for name, kind in _FIELDS.items())
-    members = [
-        F.try_variant_get("parsed", f"$[0].{name}", kind).alias(name)
-        for name, kind in _FIELDS.items()
-    ]
-    options = {"maxStringLen": str(2**31 - 1)}
-    return F.when(F.col("large"), F.from_json("line", schema, options)).otherwise(
-        F.struct(*members)
-    )
+    large = F.from_json("line", _MEMBERS, {"maxStringLen": str(2**31 - 1)})
+    return F.when(F.col("large"), large).otherwise(F.col("read.line")).alias("m")
 
 
-def _shape(sentinel: str) -> Column:
+def _is_shaped(sentinel: str) -> Column:
     """Whether the line is one object and nothing behind it, with the known members."""
-    shape = F.schema_of_variant(F.try_variant_get("parsed", "$[0]", "variant"))
-    alone = F.try_variant_get("parsed", "$[1]", "string") == F.lit(sentinel)
-    whole = F.col("large") | (alone & shape.rlike(f"^{_SHAPE}$"))
+    alone = F.col("read.end") == F.lit(sentinel)
+    whole = F.col("large") | (alone & F.schema_of_variant("parsed").rlike(_WRAPPED))
     lone = has_lone_surrogate(F.col("line"))
     return F.coalesce(whole & ~lone & F.is_valid_utf8("line"), F.lit(False)).alias("shaped")
 
