@@ -19,4 +19,4 @@ def number(name: str, full: int, small: int) -> int:
 
 def numbers(name: str, full: str, small: str) -> list[int]:
     """A variable that is numbers with commas between them."""
-    return [int(each) for each in text(name, full, small).split(",")]
+    return [int(each) for each in text(name, full, small).split(",") if each]

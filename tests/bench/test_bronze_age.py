@@ -22,10 +22,10 @@ from tests.bench.messages import first_load
 from tests.bench.product import Product
 from tests.bench.results import Result, cpu_ratios, measured
 
-FILES = sizes.numbers("FILES", "100,10000", "100,1000")
+FILES = sizes.numbers("FILES", "100,10000", "30,300")
 CHANGES = sizes.number("CHANGES", 1_000, 1_000)
 ROUNDS = sizes.number("ROUNDS", 5, 1)
-_WARM = 2
+_WARM = 1 if sizes.SMALL else 2
 # A message for each file at least.
 _ROWS = max(FILES)
 

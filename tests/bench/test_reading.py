@@ -26,9 +26,9 @@ from tests.bench.results import Result, measured
 
 ROWS = sizes.number("ROWS", 1_000_000, 50_000)
 CHANGES = sizes.number("CHANGES", 10_000, 1_000)
-BATCHES = sizes.number("BATCHES", 50, 6)
+BATCHES = sizes.number("BATCHES", 50, 3)
 ROUNDS = sizes.number("ROUNDS", 5, 1)
-_WARM = 2
+_WARM = 1 if sizes.SMALL else 2
 _MOST = "at most 1.3"
 _SCANS: dict[str, Callable[[str], str]] = {
     "all columns": checksum,
