@@ -58,7 +58,7 @@ _FIELDS: Mapping[str, str] = {
     "headers_b64": "array<array<string>>",
 }
 _MEMBERS = f"struct<{','.join(f'{name}:{kind}' for name, kind in _FIELDS.items())}>"
-# All in one look: a path that leads nowhere costs as much as to parse a message (`documents`).
+# All in one look: paths that lead nowhere are dear (`parsing.documents`).
 _READ = f"struct<line:{_MEMBERS},end:string>"
 _WRAPPED = f"^OBJECT<end: STRING, line: {_SHAPE}>$"
 LINK_PREFIX = "t-"

@@ -19,8 +19,8 @@ SCHEMA, PAYLOAD = '{"schema":', ',"payload":'
 BEHIND = '{"payload":'
 """What a document without its schema begins with."""
 _STARTS = f"{SCHEMA}{{"
-# All in one look: a path that leads nowhere costs Spark as much as to parse the message (it throws
-# an exception to leave its loop).
+# All in one look: Spark leaves a path that leads nowhere by an exception, and those that each
+# message lacks took a quarter of the CPU of parsing (measured).
 _MEMBERS = "struct<v:struct<payload:variant,schema:variant>,one:struct<>>"
 _PAYLOAD = "coalesce(members.v.payload, try_variant_get(document, '$.v', 'variant'))"
 
