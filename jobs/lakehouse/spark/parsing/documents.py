@@ -64,7 +64,7 @@ def _opened(rows: DataFrame, column: str, is_headless: str) -> DataFrame:
         .selectExpr("*", f"if(is_cut, concat({literal(BEHIND)}, parts[1]), text) AS rest")
     )
     parsed = rest.withColumn("document", F.expr(f"try_parse_json({_wrapped('rest')})"))
-    read = parsed.withColumn("members", F.expr(f"try_variant_get(document, '$', '{_MEMBERS}')"))
+    read = parsed.withColumn("members", F.try_variant_get("document", "$", _MEMBERS))
     # Text behind the document would end the wrapping object early, and `one` would be missing.
     once = f"NOT ((is_cut OR {is_headless}) AND members.v.schema IS NOT NULL)"
     is_whole = f"members.one IS NOT NULL AND {once}"
