@@ -11,6 +11,9 @@ TYPED := $(wildcard jobs/lakehouse expectations infra dags jobs/*.py)
 QUICK_TESTS := $(wildcard tests/unit tests/setup tests/expectations tests/dags/test_ingest.py)
 # What `make test` tries a sample of; `make soak` tries every case.
 SAMPLED_TESTS = $$(grep -rlE --include='test_*.py' 'EVERY_CASE|sample\(|mark\.further' tests/property tests/spark tests/kafka tests/stack)
+# The benchmarks that stand beside other programs; those of whole commands, of a cluster and of memory
+# have no small form.
+SMALL_BENCHES = $(foreach of,landing apply many_tables bronze_age replay drain reading,tests/bench/test_$(of).py)
 RUN_PYTHON = python="$${PYTHON:-$$(sh infra/setup/find-python.sh)}" && "$$python"
 SETUP = $(RUN_PYTHON) -m infra.setup
 export PYTHON
@@ -54,8 +57,8 @@ bench-report: setup ## docs/benchmarks.md and its plots, of the results that are
 	@$(BIN)/python -m tests.bench.report docs/benchmarks.jsonl docs/benchmarks.md
 
 .PHONY: bench-small
-bench-small: setup ## the same with small tables
-	@BENCH_SMALL=1 $(BIN)/python -m pytest -s tests/bench
+bench-small: setup ## its workloads W1 to W7 and scans with small tables (ten minutes)
+	@BENCH_SMALL=1 $(BIN)/python -m pytest -s $(SMALL_BENCHES)
 
 .PHONY: soak
 soak: setup ## long random runs with faults; prints its figures

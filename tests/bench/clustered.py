@@ -21,7 +21,6 @@ from lakehouse.config import Settings
 from lakehouse.plan.batches.tables import STATE_ENDING
 from lakehouse.spark.session import spark_session
 from lakehouse.spark.tables import full_name
-from tests.bench import sizes
 from tests.bench.accounts import Batch
 from tests.bench.messages import history
 from tests.bench.product import Product
@@ -34,7 +33,7 @@ _BATCHES = 10
 def main(home: str, *numbers: str) -> None:
     rows, changes, events = map(int, numbers)
     settings = Settings.from_environment({"LAKEHOUSE_HOME": home})
-    os.environ.update(spark_environment(settings.home, long_lived=not sizes.SMALL))
+    os.environ.update(spark_environment(settings.home, long_lived=True))
     spark = spark_session("clustered", settings)
     changed = Product(spark, settings, "changed")
     changed.load(rows)

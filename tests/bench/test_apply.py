@@ -32,7 +32,7 @@ PEERS = bool(sizes.number("PEERS", 1, 1))
 _WARM = 1 if sizes.SMALL else 2
 # Before all, so that what is compiled late is compiled: tables of so many rows, so many rounds.
 _FIRST_ROWS = sizes.numbers("FIRST_ROWS", "50000,60000", "")
-_FIRST_ROUNDS = sizes.number("FIRST_ROUNDS", 19, 0)
+_FIRST_ROUNDS = sizes.number("FIRST_ROUNDS", 19)
 _MOST_SLOPE = "at most 0.35"
 
 

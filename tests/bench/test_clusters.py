@@ -1,7 +1,7 @@
 """W2 and W5 on `local[2]` and on a Spark standalone cluster: the same tables, whoever is killed.
 
 `BENCH_ROWS` and `BENCH_CHANGES` are W2's, `BENCH_EVENTS` W5's. The code that Python's workers need
-comes to the cluster as a wheel. The small form has the cluster that loses a worker alone.
+comes to the cluster as a wheel.
 """
 
 from __future__ import annotations
@@ -25,12 +25,8 @@ from tests.support.cluster import Cluster, cluster
 
 ROOT = Path(__file__).resolve().parents[2]
 SIZES = [
-    sizes.text(name, usual, small)
-    for name, usual, small in (
-        ("ROWS", "100000", "20000"),
-        ("CHANGES", "10000", "2000"),
-        ("EVENTS", "200000", "20000"),
-    )
+    sizes.text(name, usual)
+    for name, usual in (("ROWS", "100000"), ("CHANGES", "10000"), ("EVENTS", "200000"))
 ]
 _WORKERS = {
     "whole": "both of which live",
@@ -49,7 +45,7 @@ def test_a_cluster_makes_the_same_tables_and_a_worker_that_dies_changes_nothing(
     rows, changes, events = SIZES
     told = [f"{changes} changes into {rows} rows and {events} events from bronze: the same tables"]
     told += [f"on local[2] ({alone_s:.0f} s)"]
-    for name in ("losing",) if sizes.SMALL else ("whole", "losing"):
+    for name, workers in _WORKERS.items():
         with cluster(tmp_path / name, settings.home) as running:
             losing = running if name == "losing" else None
             found, seconds = _run(
@@ -57,7 +53,7 @@ def test_a_cluster_makes_the_same_tables_and_a_worker_that_dies_changes_nothing(
             )
         assert found["tables"] == alone["tables"]
         assert all(".whl/" in file for file in found["code"])
-        told += [f"on a cluster of two workers, {_WORKERS[name]} ({seconds:.0f} s)"]
+        told += [f"on a cluster of two workers, {workers} ({seconds:.0f} s)"]
     figure(", ".join(told))
 
 

@@ -26,8 +26,8 @@ from tests.bench.cpu import Cost, took
 from tests.bench.messages import DECLARED, PREFIX, history, table_name, topic
 from tests.bench.results import Result, measured
 
-MESSAGES = sizes.numbers("MESSAGES_OF_RUNS", "5000,50000,200000,1000000", "5000")
-ROUNDS = sizes.number("ROUNDS", 3, 1)
+MESSAGES = sizes.numbers("MESSAGES_OF_RUNS", "5000,50000,200000,1000000")
+ROUNDS = sizes.number("ROUNDS", 3)
 _BATCHES, _NAME = 10, "bench"
 _COMMAND = Path(sys.executable).parent / "lakehouse"
 # What the session of the benchmark has set for itself.

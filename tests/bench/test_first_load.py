@@ -23,7 +23,7 @@ from tests.bench.messages import first_run
 from tests.bench.product import Product
 from tests.bench.results import Result, measured
 
-ROWS = sizes.number("ROWS", 10_000_000, 50_000)
+ROWS = sizes.number("ROWS", 10_000_000)
 CHANGES = 1_000
 _HEAP = 2 * 1024**3
 

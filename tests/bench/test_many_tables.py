@@ -27,7 +27,7 @@ from tests.bench.results import Result, measured
 
 SHAPES = [
     tuple(map(int, text.split("/")))
-    for text in sizes.text("SHAPES", "20/20,200/200,1000/20", "3/3,12/3").split(",")
+    for text in sizes.text("SHAPES", "20/20,200/200,1000/20", "2/2,8/2").split(",")
 ]
 CHANGES = sizes.number("CHANGES", 1_000, 1_000)
 ROWS = sizes.number("ROWS", 5_000, 5_000)

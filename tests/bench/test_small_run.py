@@ -23,7 +23,7 @@ from tests.bench import sizes
 from tests.bench.results import measured
 from tests.stack.conftest import REPOSITORY
 
-RUNS = sizes.number("RUNS", 5, 1)
+RUNS = sizes.number("RUNS", 5)
 SOURCE, DAG = "inventory", "ingest_inventory"
 CHANGE = (
     "BEGIN; UPDATE public.customers SET email = 'run{number}.' || id || '@example.com' "

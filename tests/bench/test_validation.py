@@ -20,8 +20,8 @@ from tests.bench.results import measured
 from tests.support.debezium import Postgres, Row, Table, column
 from tests.support.runs import open_runs
 
-CHANGES = sizes.number("CHANGES", 100_000, 10_000)
-TABLES = sizes.number("TABLES", 10, 5)
+CHANGES = sizes.number("CHANGES", 100_000)
+TABLES = sizes.number("TABLES", 10)
 # Changes of one transaction.
 _TOGETHER = 100
 _MOST_OF_APPLY = 0.5
