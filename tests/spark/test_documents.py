@@ -25,6 +25,17 @@ BROKEN = (
     '{"schema":{"a":1},"payload":{"op":"c"},"payload":{}}',
     '{"schema":{"a":1},"payload":{"op":"c","op":"d"}}',
     '{"schema":{"a":1},"payload":}',
+    '{"schema":{"a":1}] x,"payload":{"op":"c"}}',
+    '{"schema":{"a":1},5] x,"payload":{"op":"c"}}',
+    '{"op":"c"},"x":{}',
+    '{"op":"c"},"x"',
+    '{"op":"c"},"one":{}}',
+    '{"op":"c"},"one":{}} x',
+    '{"op":"c"}] x',
+    '{"op":"c"},5] x',
+    '{"op":"c"}{}',
+    '"text" "',
+    "",
 )
 
 
@@ -34,7 +45,8 @@ def compact(value: object) -> str:
 
 def read(spark: SparkSession, *texts: str | None) -> list[dict[str, object]]:
     """What values are read as, and what keys are."""
-    rows = [(n, *(text and bytearray(text.encode()) for _ in "kv")) for n, text in enumerate(texts)]
+    sent = [None if text is None else bytearray(text.encode()) for text in texts]
+    rows = [(n, value, value) for n, value in enumerate(sent)]
     frame = spark.createDataFrame(rows, "n int, key binary, value binary")
     columns = (
         "is_json",

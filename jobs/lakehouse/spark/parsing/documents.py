@@ -7,6 +7,8 @@ microseconds; text that is known to be JSON (Jackson skips through it) is enough
 
 from __future__ import annotations
 
+import uuid
+
 import pyspark.sql.functions as F
 from pyspark.sql import DataFrame
 
@@ -19,10 +21,13 @@ SCHEMA, PAYLOAD = '{"schema":', ',"payload":'
 BEHIND = '{"payload":'
 """What a document without its schema begins with."""
 _STARTS = f"{SCHEMA}{{"
-# All in one look: Spark leaves a path that leads nowhere by an exception, and those that each
+# Both in one look: Spark leaves a path that leads nowhere by an exception, and those that each
 # message lacks took a quarter of the CPU of parsing (measured).
-_MEMBERS = "struct<v:struct<payload:variant,schema:variant>,one:struct<>>"
-_PAYLOAD = "coalesce(members.v.payload, try_variant_get(document, '$.v', 'variant'))"
+_MEMBERS = "struct<payload:variant,schema:variant>"
+_PAYLOAD = "coalesce(members.payload, try_variant_get(document, '$[0]', 'variant'))"
+# No text can have it, as it is another one in each process.
+_END = uuid.uuid4().hex
+_REST = f',"{_END}"]'
 
 
 def with_documents(rows: DataFrame) -> DataFrame:
@@ -41,7 +46,7 @@ def with_documents(rows: DataFrame) -> DataFrame:
         "rest AS value_text",
         "document IS NOT NULL AS is_json",
         f"{_PAYLOAD} AS payload",
-        "if(is_cut, schema_text, string(members.v.schema)) AS row_schema",
+        "if(is_cut, schema_text, string(members.schema)) AS row_schema",
     )
     key = _opened(opened, "key_document", "is_key_cut")
     dropped = ("value", "value_text", "key_document", "is_key_cut")
@@ -50,7 +55,7 @@ def with_documents(rows: DataFrame) -> DataFrame:
 
 
 def _opened(rows: DataFrame, column: str, is_headless: str) -> DataFrame:
-    """With the one JSON document of a column, as `{"v": …}`; NULL when it is none, or several."""
+    """With the one JSON document of a column, as `_wrapped`; NULL when it is none, or several."""
     text = f"if(octet_length({column}) <= {MAX_VALUE_BYTES}, string({column}), NULL)"
     # Quotes inside of text are escaped, so that this is the name of a member wherever it stands.
     parts = f"if(startswith(text, {literal(_STARTS)}), split(text, {literal(PAYLOAD)}, 2), NULL)"
@@ -64,18 +69,19 @@ def _opened(rows: DataFrame, column: str, is_headless: str) -> DataFrame:
         .selectExpr("*", f"if(is_cut, concat({literal(BEHIND)}, parts[1]), text) AS rest")
     )
     parsed = rest.withColumn("document", F.expr(f"try_parse_json({_wrapped('rest')})"))
-    read = parsed.withColumn("members", F.try_variant_get("document", "$", _MEMBERS))
-    # Text behind the document would end the wrapping object early, and `one` would be missing.
-    once = f"NOT ((is_cut OR {is_headless}) AND members.v.schema IS NOT NULL)"
-    is_whole = f"members.one IS NOT NULL AND {once}"
+    read = parsed.withColumn("members", F.try_variant_get("document", "$[0]", _MEMBERS))
+    ends = f"try_variant_get(document, '$[1]', 'string') = {literal(_END)}"
+    once = f"NOT ((is_cut OR {is_headless}) AND members.schema IS NOT NULL)"
+    is_whole = f"coalesce({ends}, false) AND {once}"
     sound = {name: F.expr(f"if({is_whole}, {name}, NULL)") for name in ("document", "members")}
     return read.withColumns(sound)
 
 
 def _is_one(text: str) -> str:
     """Whether text is one JSON value, and nothing else."""
-    return f"json_array_length(concat('[', {text}, ']')) = 1"
+    return f"get_json_object({_wrapped(text)}, '$[1]') = {literal(_END)}"
 
 
 def _wrapped(text: str) -> str:
-    return f"concat('{{\"v\":', {text}, ',\"one\":{{}}}}')"
+    """An array of text and `_END`, which is the second element only if the text is one value."""
+    return f"concat('[', {text}, {literal(_REST)})"

@@ -86,8 +86,8 @@ def parse(
         "*",
         minus_zero().alias("minus_zero"),
         _has_placeholder().alias("has_placeholder"),
-        _get("payload", _members(connector)).alias("members"),
-        _get("key_payload", "map<string,string>").alias("key_tokens"),
+        F.try_variant_get("payload", "$", _members(connector)).alias("members"),
+        F.try_variant_get("key_payload", "$", "map<string,string>").alias("key_tokens"),
     )
     identified = with_mapped_table(_with_operation(fields, connector), source, topics)
     placed = _place(identified, connector)
@@ -177,10 +177,6 @@ def _transaction_id(connector: Connector) -> Column:
     if connector.transaction_separator is None:
         return text
     return F.substring_index(text, connector.transaction_separator, 1)
-
-
-def _get(column: str, kind: str) -> Column:
-    return F.expr(f"try_variant_get({column}, '$', {literal(kind)})")
 
 
 def source_struct(connector: Connector) -> str:
