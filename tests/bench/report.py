@@ -23,7 +23,9 @@ Made by `make bench-report` of the results that `make bench` keeps (`docs/benchm
 cores, 24 GiB, the driver's heap as the project sets it. The value is the median of the rounds,
 behind it their least and greatest. *Asked* is what the project set out to reach; a row in bold
 falls short of it. *Apply* parses the messages, as other programs do; *of parsed messages* says that
-`check` had parsed them in the same process, as in a run.
+`check` had parsed them in the same process, as in a run. What a row sets beside something was
+measured together; seconds of two rows may not have been, and the machine is up to half as fast on
+some days.
 """
 _TITLES = {
     "W1": "W1: Kafka to bronze, beside a consumer of librdkafka that writes Parquet (limit)",

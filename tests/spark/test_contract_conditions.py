@@ -35,7 +35,7 @@ OPTIONS = [
     ("string", "format", "email", TEXT, ["'a.b@c.de'"], ["'a@b'", "'a b@c.de'"]),
     ("string", "format", "uri", TEXT, ["'https://a.de/b?c'"], ["'a.de'"]),
     ("string", "format", "hostname", TEXT, ["'a-b.de'"], ["'a_b'", "'-a'"]),
-    ("string", "format", "ipv4", TEXT, ["'10.0.0.255'"], ["'10.0.0.256'"]),
+    ("string", "format", "ipv4", TEXT, ["'10.0.0.255'"], ["'10.0.0.256'", "'10.0.0.255\\n'"]),
     ("string", "format", "ipv6", TEXT, ["'fe80::1'", "'::'"], ["'fe80'", "'g::1'"]),
     ("array", "minItems", 2, "array<string>", ["array('a','b')"], ["array('a')"]),
     ("array", "maxItems", 1, "array<string>", ["array('a')"], ["array('a','b')"]),

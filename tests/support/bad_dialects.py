@@ -86,6 +86,8 @@ BY_CONNECTOR: dict[str, tuple[Dialect, dict[str, Case]]] = {
             "file_without_number": Case(source(file="binlog"), "no_position"),
             "file_absent": Case(source(file=GONE), "no_position"),
             "pos_negative": Case(source(pos=-4), "no_position"),
+            "file_line_break": Case(source(file="binlog.000003\n"), "no_position"),
+            "pos_line_break": Case(source(pos="4\n"), "no_position"),
             "pos_text": Case(source(pos="four"), "no_position"),
             "pos_fraction": Case(source(pos=4.5), "no_position"),
             "row_too_large": Case(source(row=10**10), "no_position"),
@@ -119,6 +121,7 @@ BY_CONNECTOR: dict[str, tuple[Dialect, dict[str, Case]]] = {
         SQLSERVER,
         {
             "lsn_long": Case(source(commit_lsn="00000027:" * 5 + "00"), "no_position"),
+            "lsn_line_break": Case(source(commit_lsn="00000027:00000001:001\n"), "no_position"),
             "lsn_null": Case(source(commit_lsn=None), "no_position"),
             "serial_text": Case(source(event_serial_no="one"), "no_position"),
         },

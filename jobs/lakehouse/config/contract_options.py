@@ -74,7 +74,9 @@ def bad_value(option: str, value: object, kind: object, column: str) -> str | No
         distinct = f"size(array_distinct({column})) < size({column})"
         return distinct if value is True else "false"
     if option == "format" and kind == "string" and value in _FORMATS:
-        return f"NOT {column} RLIKE {literal(f'^({_FORMATS[str(value)]})$')}"
+        # Java's `$` would let a line break follow.
+        whole = rf"^({_FORMATS[str(value)]})\z"
+        return f"NOT {column} RLIKE {literal(whole)}"
     if option == "format" and kind in ("integer", "number"):
         return _out_of_range(str(value), column)
     return None

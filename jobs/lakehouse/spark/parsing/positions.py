@@ -93,12 +93,13 @@ def _interleave(parts: list[Column]) -> list[Column]:
 
 
 def _digits(text: Column) -> Column:
-    return F.when(text.rlike("^[0-9]{1,40}$"), text)
+    # Java's `$` would let a line break follow.
+    return F.when(text.rlike(r"^[0-9]{1,40}\z"), text)
 
 
 def _hex(text: Column) -> Column:
     digits = F.lower(F.replace(text, F.lit(":"), F.lit("")))
-    return F.when(text.rlike("^[0-9A-Fa-f]+(:[0-9A-Fa-f]+)*$"), digits)
+    return F.when(text.rlike(r"^[0-9A-Fa-f]+(:[0-9A-Fa-f]+)*\z"), digits)
 
 
 def _numbered_file(text: Column) -> Column:
