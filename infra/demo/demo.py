@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from rich.console import Console
@@ -21,7 +22,7 @@ from infra.connect_api import ConnectApi
 from infra.demo.barrier import Barrier
 from infra.demo.compare import compare_source
 from infra.demo.display import show_comparisons, show_failure, show_outcomes
-from infra.demo.home import SOURCES, clear, demo_settings, write_sources
+from infra.demo.home import SOURCES, alone, clear, demo_settings, write_sources
 from infra.demo.outcome import load_outcome
 from infra.demo.workload import PHASES, load_phase
 from infra.errors import NotReady, StackError
@@ -33,6 +34,7 @@ from lakehouse.spark.control.ledger import Ledger
 
 _POLL_S = 0.2
 _CONNECTOR_DEADLINE_S = 300
+_EQUAL = "[bold green]Silver equals the databases"
 
 
 @dataclass(slots=True)
@@ -148,10 +150,18 @@ def run_demo(settings: Settings, *, keep: bool) -> int:
 
     Returns:
         The exit code: 0 when every table was equal each time.
+
+    Raises:
+        StackError: Another demonstration runs there, or a server does not.
     """
     demo = Demo(demo_settings(settings), Console())
-    clear(demo.settings, demo.say)
-    write_sources(demo.settings, settings.sources, by_the_clock=False)
+    with alone(demo.settings):
+        clear(demo.settings, demo.say)
+        write_sources(demo.settings, settings.sources, by_the_clock=False)
+        return _run(demo, settings, keep=keep)
+
+
+def _run(demo: Demo, settings: Settings, *, keep: bool) -> int:
     with ThreadPoolExecutor(len(SOURCES)) as pool:
         try:
             opened = [pool.submit(demo.open_source, name) for name in SOURCES]
@@ -160,7 +170,8 @@ def run_demo(settings: Settings, *, keep: bool) -> int:
                 if is_equal and keep:
                     write_sources(demo.settings, settings.sources, by_the_clock=True)
                     demo.console.print("From now on the Dags run every 5 minutes. Ctrl-C stops.")
-                    _wait_for_ctrl_c()
+                    with suppress(KeyboardInterrupt):
+                        threading.Event().wait()
         finally:
             demo.cancelled.set()
     return 0 if is_equal else 1
@@ -183,13 +194,5 @@ def _run_phases(
         list(pool.map(demo.run_phase, SOURCES, [phase] * len(SOURCES)))
         is_equal = demo.publish_and_compare(api, phase)
     demo.show_places(stack.airflow)
-    verdict = "[bold green]Silver equals the databases" if is_equal else "[bold red]Not equal"
-    demo.console.print(verdict)
+    demo.console.print(_EQUAL if is_equal else "[bold red]Not equal")
     return is_equal
-
-
-def _wait_for_ctrl_c() -> None:
-    try:
-        threading.Event().wait()
-    except KeyboardInterrupt:
-        return

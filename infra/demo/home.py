@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import re
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
+from infra.errors import StackError
 from infra.stack import Report, down
 from lakehouse.config import Settings, load_source
 from lakehouse.config.home import make_private
@@ -20,6 +25,29 @@ def demo_settings(settings: Settings) -> Settings:
     return Settings.from_environment(
         {"LAKEHOUSE_HOME": str(home), "LAKEHOUSE_SOURCES": str(home / "sources")}
     )
+
+
+@contextmanager
+def alone(demo: Settings) -> Iterator[None]:
+    """Hold the demonstration's folder, which the next one removes; freed when the process ends.
+
+    Raises:
+        StackError: Another demonstration has it.
+    """
+    make_private(demo.home.parent)
+    with demo.home.with_suffix(".lock").open("a+", encoding="utf-8") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as busy:
+            file.seek(0)
+            raise StackError(
+                f"A demonstration runs in {str(demo.home)!r} (process {file.read()}): expected "
+                "none; end it with Ctrl-C, or choose another LAKEHOUSE_HOME"
+            ) from busy
+        file.truncate(0)
+        file.write(str(os.getpid()))
+        file.flush()
+        yield
 
 
 def clear(demo: Settings, report: Report) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import stat
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from infra.demo.home import demo_settings, write_sources
+from infra.demo.demo import run_demo
+from infra.demo.home import alone, demo_settings, write_sources
+from infra.errors import StackError
 from infra.home import StackHome
 from lakehouse.config import Settings
 
@@ -44,3 +47,16 @@ def test_a_home_that_is_there_keeps_its_mode(make: Callable[[Path], None], tmp_p
     tmp_path.chmod(0o750)
     make(tmp_path)
     assert mode(tmp_path) == 0o750
+
+
+def test_a_second_demonstration_leaves_the_first_one_alone(tmp_path: Path) -> None:
+    settings = Settings.from_environment({"LAKEHOUSE_HOME": str(tmp_path)})
+    demo = demo_settings(settings)
+    with alone(demo):
+        demo.home.mkdir()
+        refused = pytest.raises(StackError, match=rf"runs in '.*/demo' \(process {os.getpid()}\)")
+        with refused:
+            run_demo(settings, keep=False)
+        assert demo.home.exists()
+    with alone(demo):
+        pass
