@@ -112,6 +112,10 @@ def test_quarantine_names_a_table_as_the_toml_file_does_or_not_at_all(found):
     assert {table.partition(".")[0] for _, table in tables} == {"", "public", "elsewhere"}
 
 
+def test_each_quarantined_message_says_what_is_wrong_with_it(found):
+    assert [entry for run in found.values() for entry in run.quarantine_rows if not entry[3]] == []
+
+
 def test_no_message_is_quarantined_that_no_case_names(found):
     for connector, run in found.items():
         named = {name for name, case in ALL[connector][1].items() if case.reason}

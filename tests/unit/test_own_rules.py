@@ -64,7 +64,7 @@ EXPECTED = {
     "status_maxlength": ("length(`status`) > 5", 0, "warning"),
     "status_pattern": ("NOT `status` RLIKE '^[a-z]+$'", 0, "warning"),
     "id_unique": (("id",), 0, "warning"),
-    "status_format": ("NOT `status` RLIKE '^([A-Za-z][A-Za-z0-9+.-]*:\\\\S+)$'", 0, "warning"),
+    "status_format": ("NOT `status` RLIKE '^([A-Za-z][A-Za-z0-9+.-]*:\\\\S+)\\\\z'", 0, "warning"),
     "status_duplicatecount": (("status",), 0, "warning"),
     "primary_key": (("id",), 0, "warning"),
     "rowcount": ((), None, "warning"),

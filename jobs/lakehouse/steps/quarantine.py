@@ -17,6 +17,7 @@ from lakehouse.errors import StepFailed
 from lakehouse.names import TableIdentity, format_table
 from lakehouse.plan.batches.batch import is_foreign_topic
 from lakehouse.plan.batches.groups import Group
+from lakehouse.plan.batches.reasons import MEANINGS
 from lakehouse.plan.batches.tables import TablePlan, TopicPartition
 from lakehouse.plan.records import QUARANTINE, QuarantineRow
 from lakehouse.spark.batches.batch import Batch
@@ -148,7 +149,7 @@ def _rows(
             offset=offset,
             table=table,
             reason=reason,
-            detail=detail,
+            detail=detail or MEANINGS.get(reason, ""),
             state="open",
             run_id=context.run_id,
             recorded_at=now,
