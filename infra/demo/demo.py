@@ -16,19 +16,25 @@ from dataclasses import dataclass, field
 from rich.console import Console
 from rich.markup import escape
 
-from infra.airflow_api import AirflowApi, DagRun, log_in, password
+from infra.airflow_api import AirflowApi, DagRun, log_in
 from infra.clients import run_sql
 from infra.connect_api import ConnectApi
 from infra.demo.barrier import Barrier
 from infra.demo.compare import compare_source
-from infra.demo.display import show_comparisons, show_failure, show_outcomes
+from infra.demo.display import (
+    show_airflow,
+    show_command,
+    show_comparisons,
+    show_failure,
+    show_outcomes,
+)
 from infra.demo.home import SOURCES, alone, clear, demo_settings, write_sources
 from infra.demo.outcome import load_outcome
 from infra.demo.workload import PHASES, load_phase
 from infra.errors import NotReady, StackError
 from infra.home import StackHome
 from infra.stack import running_stack
-from infra.state import AirflowAddress, StackState, read_state
+from infra.state import StackState, read_state
 from lakehouse.config import Settings, SourceConfig, load_source
 from lakehouse.spark.control.ledger import Ledger
 
@@ -44,14 +50,15 @@ class Demo:
     Attributes:
         settings: Those of its own home, see `infra.demo.home`.
         cancelled: Ends every wait.
+        runs: Source → its newest run.
     """
 
     settings: Settings
     console: Console
     cancelled: threading.Event = field(default_factory=threading.Event)
+    runs: dict[str, DagRun] = field(default_factory=dict)
     _begun: float = field(default_factory=time.monotonic)
     _barriers: dict[str, Barrier] = field(default_factory=dict)
-    _runs: dict[str, DagRun] = field(default_factory=dict)
 
     def say(self, line: str) -> None:
         """Print a line with the seconds since the beginning."""
@@ -88,14 +95,14 @@ class Demo:
         self.say(f"runs of phase {phase} triggered; Spark starts in each, which takes a while")
         triggered = [api.trigger(f"ingest_{name}", f"demo_{phase}") for name in SOURCES]
         ended = {run.dag_id: run for run in api.await_end(triggered, self.say)}
-        self._runs = {name: ended[f"ingest_{name}"] for name in SOURCES}
+        self.runs = {name: ended[f"ingest_{name}"] for name in SOURCES}
         ledger = Ledger(self.settings)
-        outcomes = [load_outcome(ledger, name, run.run_id) for name, run in self._runs.items()]
+        outcomes = [load_outcome(ledger, name, run.run_id) for name, run in self.runs.items()]
         published = all(outcome.is_published for outcome in outcomes)
         self.say(f"runs of phase {phase} {'published' if published else 'did not all publish'}")
         for outcome in outcomes:
-            if self._runs[outcome.source].state != "success":
-                show_failure(self.console, self._runs[outcome.source], outcome)
+            if self.runs[outcome.source].state != "success":
+                show_failure(self.console, self.runs[outcome.source], outcome)
         comparisons = {
             outcome.source: compare_source(
                 self._source(outcome.source),
@@ -109,20 +116,9 @@ class Demo:
         show_outcomes(self.console, outcomes)
         return (
             published
-            and all(run.state == "success" for run in self._runs.values())
+            and all(run.state == "success" for run in self.runs.values())
             and all(outcome.is_conserved for outcome in outcomes)
             and all(row.is_equal for rows in comparisons.values() for row in rows)
-        )
-
-    def show_places(self, address: AirflowAddress) -> None:
-        """Print where to look on."""
-        for name, run in self._runs.items():
-            self.console.print(f"{name}: {run.state} run {run.url}", soft_wrap=True)
-        self.console.print(
-            f"Airflow: {address.url}, user {address.user!r}, password {password(address)!r}\n"
-            f"Commands: LAKEHOUSE_HOME={self.settings.home} "
-            f"LAKEHOUSE_SOURCES={self.settings.sources} .venv/bin/lakehouse status",
-            soft_wrap=True,
         )
 
     def _source(self, name: str) -> SourceConfig:
@@ -168,6 +164,7 @@ def _run(demo: Demo, settings: Settings, *, keep: bool) -> int:
             with running_stack(demo.settings, sources=SOURCES, report=demo.say) as stack:
                 is_equal = _run_phases(demo, stack, pool, opened)
                 if is_equal and keep:
+                    show_airflow(demo.console, stack.airflow, demo.runs)
                     write_sources(demo.settings, settings.sources, by_the_clock=True)
                     demo.console.print("From now on the Dags run every 5 minutes. Ctrl-C stops.")
                     with suppress(KeyboardInterrupt):
@@ -193,6 +190,6 @@ def _run_phases(
             break
         list(pool.map(demo.run_phase, SOURCES, [phase] * len(SOURCES)))
         is_equal = demo.publish_and_compare(api, phase)
-    demo.show_places(stack.airflow)
+    show_command(demo.console, demo.settings, SOURCES[0])
     demo.console.print(_EQUAL if is_equal else "[bold red]Not equal")
     return is_equal

@@ -9,9 +9,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from infra.airflow_api import DagRun
+from infra.airflow_api import DagRun, password
 from infra.demo.compare import TableComparison
 from infra.demo.outcome import LEFT, RIGHT, Outcome
+from infra.state import AirflowAddress
+from lakehouse.config import Settings
 
 _SIGNS = {LEFT[0]: "  ", RIGHT[0]: "= "}
 
@@ -70,6 +72,24 @@ def show_failure(console: Console, run: DagRun, outcome: Outcome) -> None:
     )
     for step, row in outcome.steps.items():
         console.print(f"  {step} {row.status}: {escape(row.message)}", soft_wrap=True)
+
+
+def show_airflow(
+    console: Console, address: AirflowAddress | None, runs: Mapping[str, DagRun]
+) -> None:
+    """Where the newest run of each source is, in an Airflow that stays up."""
+    for name, run in runs.items():
+        console.print(f"{name}: {run.state} run {run.url}", soft_wrap=True)
+    if address is not None:
+        login = f"user {address.user!r}, password {password(address)!r}"
+        console.print(f"Airflow: {address.url}, {login}", soft_wrap=True)
+
+
+def show_command(console: Console, settings: Settings, source: str) -> None:
+    """How commands look at what it left, whether its servers run or not."""
+    folders = f"LAKEHOUSE_HOME={settings.home} LAKEHOUSE_SOURCES={settings.sources}"
+    command = f".venv/bin/lakehouse report --source {source}"
+    console.print(f"Commands: {folders} {command}", soft_wrap=True)
 
 
 def _table(title: str) -> Table:

@@ -112,6 +112,7 @@ def _sentence(
     broken = [f"{topic}[{number}]" for (topic, number), law in laws.items() if not law.holds]
     quarantined = sum(law.quarantined for law in laws.values())
     tail = f"; {count_text(quarantined, 'message')} quarantined" if quarantined else ""
+    tail += f" (lakehouse report --source {work.context.source.name})" if quarantined else ""
     tail += f"; {keys} keys are held by quarantined events" if keys else ""
     tail += f"; conservation fails for {', '.join(broken)}" if broken else ""
     return (
