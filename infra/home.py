@@ -17,7 +17,7 @@ import json
 import os
 import secrets
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -134,16 +134,36 @@ class StackHome:
         make_private(self.root)
         file = self.root / "stack" / "lock"
         file.parent.mkdir(parents=True, exist_ok=True)
-        with file.open("w", encoding="utf-8") as handle:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as busy:
-                raise StackError(
-                    f"The stack in {str(self.root)!r} is being started or stopped by another "
-                    "command: expected to be the only one; wait for it, or choose another "
-                    "LAKEHOUSE_HOME"
-                ) from busy
+        refusal = (
+            f"The stack in {str(self.root)!r} is being started or stopped by another "
+            "command: expected to be the only one; wait for it, or choose another "
+            "LAKEHOUSE_HOME"
+        )
+        with lock(file, lambda _: refusal):
             yield
+
+
+@contextmanager
+def lock(file: Path, refusal: Callable[[str], str]) -> Iterator[None]:
+    """Hold a file, which has the number of the process that does; freed when the process ends.
+
+    Args:
+        file: In a folder that is there.
+        refusal: What is said where another process holds it, of that one's number.
+
+    Raises:
+        StackError: Another process holds it.
+    """
+    with file.open("a+", encoding="utf-8") as handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as busy:
+            handle.seek(0)
+            raise StackError(refusal(handle.read())) from busy
+        handle.truncate(0)
+        handle.write(str(os.getpid()))
+        handle.flush()
+        yield
 
 
 def write_private(file: Path, text: str) -> None:

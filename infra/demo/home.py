@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
 import re
 import shutil
 from collections.abc import Iterator
@@ -11,7 +9,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from infra.errors import StackError
+from infra.home import lock
 from infra.stack import Report, down
 from lakehouse.config import Settings, load_source
 from lakehouse.config.home import make_private
@@ -35,18 +33,14 @@ def alone(demo: Settings) -> Iterator[None]:
         StackError: Another demonstration has it.
     """
     make_private(demo.home.parent)
-    with demo.home.with_suffix(".lock").open("a+", encoding="utf-8") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as busy:
-            file.seek(0)
-            raise StackError(
-                f"A demonstration runs in {str(demo.home)!r} (process {file.read()}): expected "
-                "none; end it with Ctrl-C, or choose another LAKEHOUSE_HOME"
-            ) from busy
-        file.truncate(0)
-        file.write(str(os.getpid()))
-        file.flush()
+
+    def refusal(process: str) -> str:
+        return (
+            f"A demonstration runs in {str(demo.home)!r} (process {process}): expected none; "
+            "end it with Ctrl-C, or choose another LAKEHOUSE_HOME"
+        )
+
+    with lock(demo.home.with_suffix(".lock"), refusal):
         yield
 
 
