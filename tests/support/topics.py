@@ -42,7 +42,9 @@ class Topics:
 
     def create(self, partitions: int = 1, topic: str = "", **config: str) -> str:
         name = topic or self.topic
-        self._done(self.admin.create_topics([NewTopic(name, partitions, 1, config=config)]))
+        # Every five minutes a broker removes what is older than a week, as some messages here are.
+        kept = {"retention.ms": "-1", **config}
+        self._done(self.admin.create_topics([NewTopic(name, partitions, 1, config=kept)]))
         self._until(lambda: name in self.admin.list_topics(timeout=10).topics)
         return name
 

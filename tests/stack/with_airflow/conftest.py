@@ -91,7 +91,7 @@ def begun(api: AirflowApi) -> DagRun:
 @pytest.fixture(scope="package")
 def ingested(api: AirflowApi, begun: DagRun) -> Ingested:
     """That run, once it has published."""
-    [ended] = api.await_end([begun], print, deadline_s=500)
+    [ended] = api.await_end([begun], print, deadline_s=900)
     return Ingested(api, ended)
 
 
@@ -120,12 +120,14 @@ def page(admin: Person) -> Page:
 
 
 @pytest.fixture(scope="package")
-def watched(api: AirflowApi, admin: Person, schedule: Schedule, ingested: Ingested) -> Watched:
+def watched(
+    stack: Stack, api: AirflowApi, admin: Person, schedule: Schedule, ingested: Ingested
+) -> Watched:
     """A scheduled run, which begins once a person lets the Dag run, seen in the browser.
 
     Behind the other source's first run: on two busy cores both at once last longer than a test may.
     """
-    return watch(api, admin, schedule)
+    return watch(stack, api, admin, schedule)
 
 
 @pytest.fixture(scope="package")

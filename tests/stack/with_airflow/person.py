@@ -14,7 +14,7 @@ from tests.stack.with_airflow.asking import password_of
 
 PATIENCE_MS = 90_000
 # A run of ingest waits for others, and for a slow machine.
-RUN_S = 600
+RUN_S = 900
 # A page that a busy server did not answer once may not ask again.
 RELOADED_MS = 60_000
 # Without a graphics card half a core draws what turns while a page waits.

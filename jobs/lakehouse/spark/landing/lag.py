@@ -34,7 +34,8 @@ from lakehouse.spark.landing.kafka import read_topics
 
 TopicPlace = tuple[str, int]
 
-_LONGEST_S = 5.0
+# What Kafka answers takes a fraction of a second, on a machine that is busy some.
+_LONGEST_S = 20.0
 _POLL_S = 0.5
 _STAMPED = (TopicRole.DATA, TopicRole.HEARTBEAT)
 # One message of each topic partition is wanted, so that little is fetched ahead.
