@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from infra.connect_api import ConnectApi, ConnectorStatus
@@ -14,6 +14,7 @@ from infra.state import StackState, read_state
 from infra.stopping import living_servers
 from lakehouse.config import Settings, load_sources
 from lakehouse.plan.cuts.lag import SourceLag
+from lakehouse.quality.reports.summary import open_quarantine
 from lakehouse.spark.control.ledger import Ledger
 from lakehouse.spark.landing.lag import measure_lag
 
@@ -35,12 +36,14 @@ class StackStatus:
 
     Attributes:
         lags: Of each source of which Kafka or the catalog has something.
+        quarantined: Source → how many messages its runs set aside, which wait for a replay.
     """
 
     state: StackState
     servers: tuple[ServerStatus, ...] = ()
     connectors: tuple[ConnectorStatus, ...] = ()
     lags: tuple[SourceLag, ...] = ()
+    quarantined: Mapping[str, int] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
 
 
@@ -63,7 +66,10 @@ def status(settings: Settings) -> StackStatus:
             connectors = tuple(api.status(name) for name in api.connectors())
         except NotReady as silent:
             problems.append(f"Kafka Connect: {silent}")
-    return StackStatus(state, servers, connectors, tuple(_lags(settings)), tuple(problems))
+    ledger = _ledger(settings)
+    lags = tuple(_lags(settings, ledger))
+    waiting = {lag.source: _quarantined(ledger, lag) for lag in lags}
+    return StackStatus(state, servers, connectors, lags, waiting, tuple(problems))
 
 
 def _servers(home: StackHome, state: StackState) -> Iterator[ServerStatus]:
@@ -79,9 +85,14 @@ def _servers(home: StackHome, state: StackState) -> Iterator[ServerStatus]:
         yield ServerStatus(name, pid is not None, pid, state.ports.get(name), home.log(name))
 
 
-def _lags(settings: Settings) -> Iterator[SourceLag]:
+def _quarantined(ledger: Ledger | None, lag: SourceLag) -> int:
+    if ledger is None or not lag.cut:
+        return 0
+    return len(open_quarantine(ledger, lag.source, ledger.newest_cut(lag.source))[0])
+
+
+def _lags(settings: Settings, ledger: Ledger | None) -> Iterator[SourceLag]:
     """The lag of each source; a Kafka that does not answer is asked once."""
-    ledger = _ledger(settings)
     silent: dict[str, str] = {}
     for source in load_sources(settings):
         lag = measure_lag(source, settings, ledger, silent)

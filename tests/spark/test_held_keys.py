@@ -140,7 +140,7 @@ def test_a_truncate_heals_every_key_and_the_cut_counts_what_is_held(
         (other, "c", None, order(2, "good", "big")),
     )
     outcome = source.finish()
-    assert "2 keys are held by quarantined events" in outcome["apply"].message
+    assert "2 keys held by quarantined events" in outcome["apply"].message
     states = list_tables(runs.ledger, runs.source.name, runs.source.connector, None)
     assert [(s.silver.partition("__")[2], s.held_keys) for s in states] == [
         ("orders", 1),

@@ -190,7 +190,7 @@ def test_a_cut_that_nobody_validated_is_refused(ledger: Ledger) -> None:
 
 def published(ledger: Ledger, offsets: str = "") -> None:
     left = {ITEMS: {"cut": "00000001", "reason": "needs approval: add_column", "offsets": ""}}
-    identities = {ORDERS: [None, "public", "orders"], ITEMS: [None, "public", "items"]}
+    identities = {ORDERS: [None, "public", "orders"], ITEMS: ["stock", "public", "items"]}
     cut = CutRow(
         source="shop",
         cut_id="00000002",
@@ -248,7 +248,8 @@ def test_tables_lists_live_and_held_tables_with_the_catalog(ledger: Ledger) -> N
     assert document["catalog"].startswith("sqlite:///")
     assert document["tables"] == [
         {
-            "identity": "public.items",
+            "identity": "stock.public.items",
+            "table": "public.items",
             "silver": ITEMS,
             "state": "held",
             "reason": "needs approval: add_column",
@@ -259,6 +260,7 @@ def test_tables_lists_live_and_held_tables_with_the_catalog(ledger: Ledger) -> N
         },
         {
             "identity": "public.orders",
+            "table": "public.orders",
             "silver": ORDERS,
             "state": "live",
             "reason": "",

@@ -15,8 +15,9 @@ import pytest
 from lakehouse.config import Settings, parse_source
 from lakehouse.plan.cuts.handover import StagedCut
 from lakehouse.plan.cuts.published import Excluded
-from lakehouse.plan.records import CUTS, RUNS, STEPS, CutRow, RunRow, Step
+from lakehouse.plan.records import CUTS, RUNS, STEPS, CutRow, QuarantineRow, RunRow, Step
 from lakehouse.quality.engine import preload
+from lakehouse.quality.reports.report import MESSAGES_SHOWN
 from lakehouse.quality.reports.report_files import write_report
 from lakehouse.quality.reports.run_report import run_report, steps_of, unchanged
 from lakehouse.spark.control.ledger import Ledger
@@ -57,6 +58,22 @@ def succeeded(step: str, minute: int) -> RunRow:
     detail = json.dumps({"run_started": BEGUN.isoformat()})
     return RunRow(
         "shop", "run", 1, step, "succeeded", BEGUN, ended, "", "", "", "{}", detail, f"did {step}"
+    )
+
+
+def set_aside(offset: int) -> QuarantineRow:
+    return QuarantineRow(
+        "shop",
+        "shop.orders",
+        "id",
+        0,
+        offset,
+        "",
+        "no_position",
+        "<no number>",
+        "open",
+        "run",
+        BEGUN,
     )
 
 
@@ -120,6 +137,28 @@ def test_a_run_that_leaves_a_key_behind_has_not_simply_passed() -> None:
     report = run_report((validated, published), ())
     held = "did validate; 2 keys are held (`lakehouse tables` says for what)"
     assert (report.verdict, report.message) == ("warning", held)
+
+
+@pytest.mark.parametrize(
+    ("count", "told"), [(1, "1 message is in quarantine"), (30, "30 messages are in quarantine")]
+)
+def test_a_run_that_sets_messages_aside_has_not_simply_passed_and_its_page_lists_them(count, told):
+    validated = replace(succeeded("validate", 3), detail=json.dumps({"verdict": "passed"}))
+    counts = json.dumps({"shop.orders/0": {"landed": 40, "quarantined": count}})
+    applied = replace(succeeded("apply", 2), counts=counts)
+    rows = [set_aside(offset) for offset in reversed(range(count))]
+    again = replace(rows[0], state="replayed")
+
+    report = run_report((applied, validated), (), set_aside=[*rows, again])
+    page = write_report(Settings.from_environment().home, report).read_text(encoding="utf-8")
+
+    listed = f"did validate; {told} (`lakehouse report` lists what waits there)"
+    assert (report.verdict, report.message) == ("warning", listed)
+    shown = min(count, MESSAGES_SHOWN)
+    assert [message.at[2] for message in report.quarantine] == list(range(shown))
+    assert page.count("<code><bdi>no_position</bdi></code>") == shown
+    assert ("… and 10 more" in page) is (count == 30)
+    assert escape("<no number>") in page
 
 
 def test_pages_that_cannot_be_written_fail_no_step(ledger: Ledger) -> None:

@@ -16,6 +16,7 @@ from lakehouse.quality.pages.history import histories
 from lakehouse.quality.pages.model import ColumnChange, SourcePage
 from lakehouse.quality.pages.reading import RUNS_SHOWN, SourceRecords, read_source
 from lakehouse.quality.pages.writing import write_pages
+from lakehouse.quality.reports.report import QuarantinedMessage
 from lakehouse.quality.reports.summary import read_recent
 from lakehouse.spark.control.ledger import Ledger
 from tests.support.quality_records import START, Run, Story
@@ -129,10 +130,8 @@ def test_quarantine_is_shown_by_reason_with_its_newest_messages(page: SourcePage
     ]
     most = page.quarantine[0]
     assert len(most.messages) == 20
-    assert most.messages[0] == (
-        ("shop.shop.order_items", 0, 8026),
-        "order_items",
-        "columns price, added",
+    assert most.messages[0] == QuarantinedMessage(
+        ("shop.shop.order_items", 0, 8026), "order_items", "bad_value", "columns price, added"
     )
 
 

@@ -87,7 +87,8 @@ def _apply(work: Applying, plans: list[TablePlan], names: TableNames) -> StepOut
     counts = cast("Mapping[str, Json]", to_json_counts(laws))
     sentence = _sentence(work, plans, staged, laws)
     sentence += f"; another program wrote to {', '.join(cut.strayed)}" if cut.strayed else ""
-    code = 1 if cut.strayed else 0
+    set_aside = any(law.quarantined for law in laws.values())
+    code = 1 if cut.strayed or set_aside else 0
     return StepOutcome(sentence, counts, detail, batch_id=work.cut_id, exit_code=code)
 
 
@@ -113,7 +114,7 @@ def _sentence(
     quarantined = sum(law.quarantined for law in laws.values())
     tail = f"; {count_text(quarantined, 'message')} quarantined" if quarantined else ""
     tail += f" (lakehouse report --source {work.context.source.name})" if quarantined else ""
-    tail += f"; {keys} keys are held by quarantined events" if keys else ""
+    tail += f"; {count_text(keys, 'key')} held by quarantined events" if keys else ""
     tail += f"; conservation fails for {', '.join(broken)}" if broken else ""
     return (
         f"{applied} events applied, {changed} of {len(plans)} tables changed, {held} held, "

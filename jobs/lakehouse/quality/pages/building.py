@@ -14,9 +14,8 @@ from lakehouse.quality.pages.model import QuarantineReason, RunLine, SourcePage,
 from lakehouse.quality.pages.plots import Cell, Stack, chart, line
 from lakehouse.quality.pages.reading import SourceRecords
 from lakehouse.quality.pages.rules import rule_lines
+from lakehouse.quality.reports.report import MESSAGES_SHOWN, QuarantinedMessage
 from lakehouse.quality.reports.summary import TableState, table_states
-
-MESSAGES_SHOWN = 20
 
 
 def source_page(records: SourceRecords) -> SourcePage:
@@ -120,10 +119,8 @@ def _quarantine(waiting: Iterable[QuarantineRow]) -> tuple[QuarantineReason, ...
         by_reason.setdefault(row.reason, []).append(row)
     ordered = sorted(by_reason.items(), key=lambda entry: len(entry[1]), reverse=True)
     return tuple(
-        QuarantineReason(reason, len(rows), tuple(_message(row) for row in rows[:MESSAGES_SHOWN]))
+        QuarantineReason(
+            reason, len(rows), tuple(map(QuarantinedMessage.of, rows[:MESSAGES_SHOWN]))
+        )
         for reason, rows in ordered
     )
-
-
-def _message(row: QuarantineRow) -> tuple[tuple[str, int, int], str, str]:
-    return (row.topic, row.partition, row.offset), row.table, row.detail

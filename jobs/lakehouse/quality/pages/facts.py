@@ -14,13 +14,9 @@ from lakehouse.plan.records import ResultRow, RunRow
 from lakehouse.quality.judgement import Verdict
 from lakehouse.quality.pages.reading import SourceRecords
 from lakehouse.quality.reports.files import folder_name
+from lakehouse.quality.reports.outcome import SUCCEEDED, conservation_totals, run_outcome
 from lakehouse.quality.reports.report import report_name
-from lakehouse.quality.reports.run_report import (
-    SUCCEEDED,
-    conservation_totals,
-    newest_of_each,
-    run_outcome,
-)
+from lakehouse.quality.reports.run_report import newest_of_each
 from lakehouse.quality.reports.text import minute_text
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lakehouse.quality.pages.plots import Cell, Chart, Line
+from lakehouse.quality.reports.report import QuarantinedMessage
 
 Place = tuple[str, int, int]
 
@@ -70,11 +71,11 @@ class HeldTable:
 
 @dataclass(frozen=True, slots=True)
 class QuarantineReason:
-    """Messages that wait for one reason; `messages` has the newest: place, table and detail."""
+    """Messages that wait for one reason; `messages` has the newest."""
 
     reason: str
     count: int
-    messages: tuple[tuple[Place, str, str], ...]
+    messages: tuple[QuarantinedMessage, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Self
 
 from expectations import Severity, counts_as_passed
-from lakehouse.plan.records import FULL
+from lakehouse.plan.records import FULL, QuarantineRow
 from lakehouse.quality.judgement import Verdict
 from lakehouse.quality.reports.files import folder_name
 
 Place = tuple[str, int, int]
+MESSAGES_SHOWN = 20
 _SEVERITIES = tuple(map(str, Severity))
 
 
@@ -77,6 +79,28 @@ class ReportFinding:
 
 
 @dataclass(frozen=True, slots=True)
+class QuarantinedMessage:
+    """A message in quarantine, as pages show it.
+
+    Attributes:
+        at: Its topic, partition and offset.
+        table: The source table as the TOML file names it; empty where the message names none.
+        reason: The code of why.
+        detail: What that means, or the columns.
+    """
+
+    at: Place
+    table: str
+    reason: str
+    detail: str
+
+    @classmethod
+    def of(cls, row: QuarantineRow) -> Self:
+        """The message of a row of `quality.quarantine`."""
+        return cls((row.topic, row.partition, row.offset), row.table, row.reason, row.detail)
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """What became of one run.
 
@@ -89,6 +113,7 @@ class Report:
         not_validated: The tables whose rows nothing was said about, though they were meant to be.
         conservation: The law's counts, summed over topic partitions.
         scope: `full` where all rows of a published cut were judged.
+        quarantine: The first of the messages that it set aside; `conservation` counts all.
     """
 
     source: str
@@ -105,6 +130,7 @@ class Report:
     findings: tuple[ReportFinding, ...] = ()
     conservation: Mapping[str, int] = field(default_factory=dict)
     scope: str = ""
+    quarantine: tuple[QuarantinedMessage, ...] = ()
 
     @property
     def name(self) -> str:

@@ -6,19 +6,23 @@ In: a run's rows of `quality.runs` and `quality.results`. Out: a `Report`. Pure.
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from lakehouse.names import TableIdentity
 from lakehouse.plan.cuts.handover import StagedCut
-from lakehouse.plan.records import STEPS, ResultRow, RunRow
-from lakehouse.quality.judgement import Verdict
-from lakehouse.quality.reports.report import Report, ReportFinding, ReportStep, ReportTable, Sample
+from lakehouse.plan.records import STEPS, QuarantineRow, ResultRow, RunRow
+from lakehouse.quality.reports.outcome import SUCCEEDED, conservation_totals, run_outcome
+from lakehouse.quality.reports.report import (
+    MESSAGES_SHOWN,
+    QuarantinedMessage,
+    Report,
+    ReportFinding,
+    ReportStep,
+    ReportTable,
+    Sample,
+)
 from lakehouse.quality.reports.text import utc_text
 from lakehouse.spark.sql import messages_query
-
-# How a row of quality.runs ends that did what it should.
-SUCCEEDED = "succeeded"
 
 
 def steps_of(runs: Iterable[RunRow], run_id: str) -> tuple[RunRow, ...]:
@@ -54,15 +58,11 @@ def _changed_nothing(row: RunRow) -> bool:
     return "backfill" in detail and "branch" not in detail
 
 
-# The law's terms in its order, then what is pending by reason.
-_LAW = (
-    *("landed", "pending_before", "applied", "superseded", "quarantined", "control"),
-    *("pending_after", "open_transaction", "held_table"),
-)
-
-
 def run_report(
-    steps: Sequence[RunRow], results: Iterable[ResultRow], published: Sequence[str] = ()
+    steps: Sequence[RunRow],
+    results: Iterable[ResultRow],
+    published: Sequence[str] = (),
+    set_aside: Iterable[QuarantineRow] = (),
 ) -> Report:
     """The report of a run.
 
@@ -70,6 +70,7 @@ def run_report(
         steps: Its steps, as `steps_of` gives them; at least one.
         results: Its rows of `quality.results`.
         published: The silver tables of the newest published cut.
+        set_aside: Its rows of `quality.quarantine`.
     """
     by_step, last = {row.step: row for row in steps}, steps[-1]
     validated, applied = by_step.get("validate"), by_step.get("apply")
@@ -93,7 +94,14 @@ def run_report(
         findings=findings,
         conservation=conservation_totals(json.loads(applied.counts)) if applied else {},
         scope=str(judged.get("scope", "")),
+        quarantine=tuple(_quarantined(set_aside)),
     )
+
+
+def _quarantined(rows: Iterable[QuarantineRow]) -> Iterator[QuarantinedMessage]:
+    """The messages that the run itself set aside, by place, as many as a page shows."""
+    mine = map(QuarantinedMessage.of, (row for row in rows if row.state == "open"))
+    yield from sorted(mine, key=lambda message: message.at)[:MESSAGES_SHOWN]
 
 
 def recorded_findings(rows: Iterable[ResultRow]) -> tuple[ReportFinding, ...]:
@@ -130,49 +138,6 @@ def newest_of_each(results: Iterable[ResultRow]) -> list[ResultRow]:
         (result for result in results if result.validated_at == newest[result.suite]),
         key=lambda result: (result.suite, result.table, result.expectation),
     )
-
-
-def conservation_totals(counts: Mapping[str, object]) -> dict[str, int]:
-    """The law's counts summed over topic partitions, from `counts` of a row of apply."""
-    total: Counter[str] = Counter()
-    for law in counts.values():
-        if isinstance(law, Mapping):
-            total.update({name: n for name, n in law.items() if isinstance(n, int)})
-    return {name: total[name] for name in _LAW if name in total}
-
-
-def run_outcome(
-    steps: Sequence[RunRow], judged: Mapping[str, str], staged: StagedCut | None
-) -> tuple[Verdict, str]:
-    """The verdict and the sentence of a run: with a table or key that stays behind, a warning."""
-    failed = next((row for row in steps if row.status != SUCCEEDED), None)
-    validated = next((row for row in steps if row.step == "validate"), steps[-1])
-    if failed is None:
-        verdict = Verdict(judged.get("verdict", Verdict.NO_DATA))
-        keys = next((_held_keys(row) for row in steps if row.step == "publish"), 0)
-        behind = len(staged.excluded) if staged else 0
-        return _with_waiting(verdict, validated.message, behind, keys)
-    told = f"{failed.step} {failed.status}: {failed.message}"
-    if judged:
-        return Verdict.ERROR, f"not published: {told}; validation: {validated.message}"
-    return Verdict.ERROR, f"not validated: {told}"
-
-
-def _held_keys(published: RunRow) -> int:
-    return int(json.loads(published.counts).get("held_keys", 0))
-
-
-def _with_waiting(verdict: Verdict, message: str, tables: int, keys: int) -> tuple[Verdict, str]:
-    if not tables and not keys:
-        return verdict, message
-    counts = ((tables, "table", "waits", "wait"), (keys, "key", "is held", "are held"))
-    told = ", ".join(
-        f"{number} {what} {one}" if number == 1 else f"{number} {what}s {more}"
-        for number, what, one, more in counts
-        if number
-    )
-    sentence = f"{message}; {told} (`lakehouse tables` says for what)"
-    return Verdict.WARNING if verdict is Verdict.PASSED else verdict, sentence
 
 
 def _not_validated(

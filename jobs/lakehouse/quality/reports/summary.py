@@ -31,8 +31,9 @@ from lakehouse.plan.records import (
     SchemaVersionRow,
 )
 from lakehouse.plan.remaking.replay import open_rows
+from lakehouse.quality.reports.outcome import SUCCEEDED, quarantined
 from lakehouse.quality.reports.report import Report
-from lakehouse.quality.reports.run_report import SUCCEEDED, run_report, steps_of, unchanged
+from lakehouse.quality.reports.run_report import run_report, steps_of, unchanged
 from lakehouse.spark.control.ledger import Ledger
 
 # A run has five steps, and a row for each try of one.
@@ -47,7 +48,8 @@ class TableState:
     """One silver table of a cut, as `lakehouse tables` prints it.
 
     Attributes:
-        identity: Parts of the source table's name, joined by dots.
+        identity: All parts of the source table's name, joined by dots.
+        table: The source table as TOML files and `--table` name it.
         state: `live`, `needs snapshot`, `held` or `retired`.
         reason: Why it is held, or which columns of older rows may differ from the source, and the
             command that reads them again.
@@ -57,6 +59,7 @@ class TableState:
     """
 
     identity: str
+    table: str
     silver: str
     state: str
     reason: str
@@ -113,7 +116,10 @@ def report_of(ledger: Ledger, source: str, run_id: str, recent: Recent) -> Repor
     found = ledger.rows(RESULTS, source=source, run_id=run_id)
     results = [row for row in found if isinstance(row, ResultRow)]
     published = sorted(identities_of(recent.cut))
-    report = run_report(steps_of(recent.runs, run_id), results, published)
+    steps = steps_of(recent.runs, run_id)
+    set_aside = ledger.rows(QUARANTINE, source=source, run_id=run_id) if quarantined(steps) else []
+    rows = [row for row in set_aside if isinstance(row, QuarantineRow)]
+    report = run_report(steps, results, published, rows)
     return replace(report, notes=(*report.notes, *unchanged(recent.runs, run_id)))
 
 
@@ -178,7 +184,8 @@ def table_states(
     unread = _unread(cut, connector)
     return tuple(
         TableState(
-            identity=identities.get(name, ""),
+            identity=identities[name].full_name if name in identities else "",
+            table=format_table(identities[name], connector) if name in identities else "",
             silver=name,
             state=_state(name, behind, unread),
             reason=behind[name].reason if name in behind else unread.get(name, ""),
@@ -217,10 +224,10 @@ def _is_told(row: RunRow) -> bool:
     return row.step == "validate" or (row.step in STEPS and row.status != SUCCEEDED)
 
 
-def _identities(cut: CutRow, versions: Iterable[SchemaVersionRow]) -> dict[str, str]:
+def _identities(cut: CutRow, versions: Iterable[SchemaVersionRow]) -> dict[str, TableIdentity]:
     found = {f"silver_{row.source}.{row.table}": row.identity for row in versions}
     members = {name: json.loads(text) for name, text in found.items()} | dict(identities_of(cut))
-    return {name: TableIdentity.of(parts).full_name for name, parts in members.items()}
+    return {name: TableIdentity.of(parts) for name, parts in members.items()}
 
 
 def _cut_of(row: RunRow) -> str:
