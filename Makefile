@@ -41,12 +41,15 @@ test: setup ## all tests, with real databases, Kafka, Spark and Airflow
 	@$(BIN)/python -m pytest -p tests.plugins.loud_skips -n 4 --no-loadscope-reorder --durations=40
 
 .PHONY: check
-check: environment ## lint, format, types, import rules, quick tests
+check: lint ## lint, format, types, import rules, quick tests
+	$(BIN)/python -m pytest $(QUICK_TESTS)
+
+.PHONY: lint
+lint: environment ## check without its tests, which are among those of `make test`
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy $(TYPED)
 	PYTHONPATH=dags $(BIN)/lint-imports
-	$(BIN)/python -m pytest $(QUICK_TESTS)
 
 .PHONY: bench
 bench: setup ## the benchmark (hours); prints its figures and keeps them

@@ -37,9 +37,7 @@ KILLED = [
 ]
 SAMPLED = [
     ("land.before_commit", 3),
-    ("check.after_files", 1),
     ("apply.before_write", 4),
-    ("validate.after_mirror", 1),
     ("maintain.after_commit", 9),
     ("catalog.after", 12),
 ]

@@ -13,6 +13,7 @@ from lakehouse.connectors import CONNECTORS
 from lakehouse.names import TableIdentity
 from lakehouse.plan.batches.batch import table_groups
 from lakehouse.plan.cuts.published import published_names
+from lakehouse.plan.progress import messages_between
 from lakehouse.plan.records import HOLD, RESULTS, SCHEMA_VERSIONS, SchemaVersionRow
 from lakehouse.plan.schemas.incarnations import Incarnations
 from lakehouse.plan.schemas.table_names import table_names
@@ -46,8 +47,6 @@ def run(context: StepContext) -> StepOutcome:
     Raises:
         StepFailed: The schema change topic is larger than any that a source has.
     """
-    # Validation needs it soon; check itself only where schema change events landed.
-    preload()
     landed = _read(context)
     rows = (*data_rows(context.source, context.run_id, landed), *landed.told)
     # Two runs may check at once; a run waits for others where it applies.
@@ -76,6 +75,9 @@ def _read(context: StepContext) -> LandedSchemas:
     recorded = context.ledger.schema_versions(source.name)
     if not end.topics:
         return LandedSchemas({}, {}, (), recorded)
+    if messages_between(since.progress, end):
+        # Validation needs it soon; check itself only where schema change events landed.
+        preload()
     parsed = context.parsed.read(spark, source, since, bronze, end)
     followed, groups = parsed.followed, parsed.groups
     envelopes = followed.envelopes

@@ -55,8 +55,8 @@ def run(context: StepContext) -> StepOutcome:
     Raises:
         StepFailed: There is nothing that could be validated.
     """
-    preload()
     if context.full:
+        preload()
         return _validate_published(context)
     # What check parsed was kept for apply; nothing reads it any more.
     context.spark.catalog.clearCache()
@@ -76,6 +76,8 @@ def _validate_staged(context: StepContext, apply: RunRow) -> StepOutcome:
     base = next((row for row in cuts if row.cut_id == cut.base_cut), None)
     newest = max((row.cut_id for row in cuts), default="")
     staged = [TableIdentity.of(table.identity) for table in cut.tables if table.changed]
+    if staged:
+        preload()
     versions = ledger.schema_versions(name)
     facts = column_facts(versions, context.source, context.run_id, staged)
     changed = targets(context.source, cut, base, facts)

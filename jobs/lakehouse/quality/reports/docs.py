@@ -25,7 +25,9 @@ _TEMPLATES = str(Path(__file__).parent / "templates")
 
 
 def write_docs(folder: Path, key: str, judgements: Iterable[Judgement]) -> tuple[Path, ...]:
-    """Write the pages of one run's validations and of their suites; no other page is touched.
+    """Write the pages of one run's validations and of its suites; no other page is touched.
+
+    Where nothing was validated none is: to import what renders them takes seconds of CPU.
 
     Args:
         folder: The root of the Data Docs.
@@ -35,6 +37,9 @@ def write_docs(folder: Path, key: str, judgements: Iterable[Judgement]) -> tuple
     Returns:
         The pages of the validations.
     """
+    judgements = tuple(judgements)
+    if not any(judgement.validation for judgement in judgements):
+        return ()
     load()
     from great_expectations.render.renderer.page_renderer import (  # noqa: PLC0415
         ExpectationSuitePageRenderer,
