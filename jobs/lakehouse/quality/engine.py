@@ -31,15 +31,6 @@ def preload() -> threading.Thread:
     return thread
 
 
-def load() -> None:
-    """Import Great Expectations, or wait until `preload` has.
-
-    To be called before any other import of its modules: two threads that enter a package at
-    different places may find it half imported.
-    """
-    _datasource()
-
-
 def validate(
     suite: Suite, rows: Sequence[Mapping[str, int | str | None]]
 ) -> ExpectationSuiteValidationResult:

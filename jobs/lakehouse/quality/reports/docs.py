@@ -12,7 +12,6 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lakehouse.quality.engine import load
 from lakehouse.quality.judgement import Judgement
 from lakehouse.quality.reports.files import write_text
 from lakehouse.quality.reports.text import without_steering
@@ -40,7 +39,6 @@ def write_docs(folder: Path, key: str, judgements: Iterable[Judgement]) -> tuple
     judgements = tuple(judgements)
     if not any(judgement.validation for judgement in judgements):
         return ()
-    load()
     from great_expectations.render.renderer.page_renderer import (  # noqa: PLC0415
         ExpectationSuitePageRenderer,
         ValidationResultsPageRenderer,
