@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from lakehouse.quality.reports.summary import TableState, list_tables
+from lakehouse.quality.reports.table_states import TableState, list_tables
 from lakehouse.steps.context import StepOutcome
 from tests.support.debezium import Postgres, Table, column
 from tests.support.runs import Runs

@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 
 from lakehouse.config import Settings, parse_source
 from lakehouse.plan.records import QUARANTINE
-from lakehouse.quality.reports.summary import list_tables
+from lakehouse.quality.reports.table_states import list_tables
 from tests.support.debezium import PLACEHOLDER, Postgres, Table, column
 from tests.support.runs import Runs
 from tests.support.told import Source

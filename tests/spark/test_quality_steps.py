@@ -15,7 +15,8 @@ from pyspark.sql import SparkSession
 from lakehouse.config import Settings, parse_source
 from lakehouse.plan.records import RESULTS, RUNS, SCHEMA_VERSIONS, STEPS
 from lakehouse.quality.judgement import Verdict
-from lakehouse.quality.reports.summary import list_tables, summarise_validation
+from lakehouse.quality.reports.summary import summarise_validation
+from lakehouse.quality.reports.table_states import list_tables
 from lakehouse.spark.altering import rename_table
 from lakehouse.spark.control.ledger import Ledger
 from lakehouse.steps.context import StepContext, StepOutcome

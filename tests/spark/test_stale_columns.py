@@ -7,7 +7,7 @@ import pytest
 from lakehouse.config import parse_source
 from lakehouse.plan.cuts.stale import stale_of
 from lakehouse.plan.records import STEPS
-from lakehouse.quality.reports.summary import TableState, list_tables
+from lakehouse.quality.reports.table_states import TableState, list_tables
 from tests.support.binlog import MySql
 from tests.support.debezium import Table, column
 from tests.support.runs import Runs

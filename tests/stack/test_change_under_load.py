@@ -24,7 +24,7 @@ from lakehouse.config.sections import SchemaChangesConfig
 from lakehouse.inspection.addresses import CONNECT, DATABASE
 from lakehouse.names import silver_namespace
 from lakehouse.plan.records import SCHEMA_VERSIONS
-from lakehouse.quality.reports.summary import NEEDS_SNAPSHOT, list_tables
+from lakehouse.quality.reports.table_states import NEEDS_SNAPSHOT, list_tables
 from lakehouse.quality.schemas.decisions import Decision, decide
 from lakehouse.signalling.resnapshot import read_stale_again
 from tests.soak.product import Product

@@ -15,7 +15,7 @@ from lakehouse.cli.steps import Source
 from lakehouse.config import Settings, load_source
 from lakehouse.plan.batches.losses import Loss, LossClass
 from lakehouse.plan.cuts.lag_words import count_text
-from lakehouse.quality.reports.summary import TableState, list_tables
+from lakehouse.quality.reports.table_states import TableState, list_tables
 from lakehouse.quality.reports.text import shown
 from lakehouse.quality.schemas.losses import column_losses
 from lakehouse.quality.schemas.unseen import unseen_tables

@@ -15,7 +15,7 @@ from lakehouse.quality.pages.plots import Cell, Stack, chart, line
 from lakehouse.quality.pages.reading import SourceRecords
 from lakehouse.quality.pages.rules import rule_lines
 from lakehouse.quality.reports.report import MESSAGES_SHOWN, QuarantinedMessage
-from lakehouse.quality.reports.summary import TableState, table_states
+from lakehouse.quality.reports.table_states import TableState, table_states
 
 
 def source_page(records: SourceRecords) -> SourcePage:

@@ -14,7 +14,7 @@ from lakehouse.quality.pages.facts import RunFacts
 from lakehouse.quality.pages.history import change_at
 from lakehouse.quality.pages.model import ColumnChange, HeldTable
 from lakehouse.quality.pages.reading import SourceRecords
-from lakehouse.quality.reports.summary import TableState
+from lakehouse.quality.reports.table_states import TableState
 from lakehouse.quality.schemas import held as quality_held
 
 
