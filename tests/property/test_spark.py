@@ -43,8 +43,8 @@ FOUND = {
 }
 
 
-# Their events carry positions as those of another one do: MySQL's, or PostgreSQL's.
-ALIKE = ("db2", "mariadb", "sqlserver")
+# Their positions are compared as another one's are; `test_reference.py` judges histories of all.
+ALIKE = ("db2", "mariadb", "oracle", "sqlserver")
 
 
 @pytest.mark.parametrize(

@@ -67,12 +67,12 @@ def test_the_commands_work_with_no_server(tmp_path: Path):
         derived = next(line for line in again_derived.splitlines() if "derived again" in line)
         assert derived.startswith("apply: succeeded: 1 rows of 1 tables derived again up to cut ")
         assert derived.endswith(": none differ")
-    erase = ("erase", "--source", NAME, "--table", "public.orders", "--key", '{"id": 1}')
-    erased = lakehouse(settings, *erase, "--by", "ann")
-    said = "public.orders: 1 keys erased by ann: 3 messages in bronze keep nothing but their place"
-    assert said in erased
-    assert catalog.load_table(f"silver_{NAME}.public__orders").scan().to_arrow().num_rows == 1
     if EVERY_CASE:
+        erase = ("erase", "--source", NAME, "--table", "public.orders", "--key", '{"id": 1}')
+        erased = lakehouse(settings, *erase, "--by", "ann")
+        said = "public.orders: 1 keys erased by ann: 3 messages in bronze keep nothing but their "
+        assert said + "place" in erased
+        assert catalog.load_table(f"silver_{NAME}.public__orders").scan().to_arrow().num_rows == 1
         lakehouse(settings, "archive", str(again), "--from", "bronze", "--source", NAME)
         assert read_archive(again) == read_archive(topics)
         said = lakehouse(settings, "maintain")

@@ -35,12 +35,7 @@ KILLED = [
     ("catalog_maintain.before", 3),
     ("catalog_maintain.after", 7),
 ]
-SAMPLED = [
-    ("land.before_commit", 3),
-    ("apply.before_write", 4),
-    ("maintain.after_commit", 9),
-    ("catalog.after", 12),
-]
+SAMPLED = [("land.before_commit", 3), ("apply.before_write", 4), ("catalog.after", 12)]
 FAILING = ["apply.between_tables"]
 OVERTAKEN = [("publish.before_write", 1)]
 
