@@ -86,6 +86,7 @@ def test_a_run_merges_what_the_runs_before_it_left(
     assert files(runs, tables) == [2, 2]
 
 
+@pytest.mark.further
 def test_nothing_is_merged_while_another_has_the_lease_or_the_store_fails(
     spark: SparkSession, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

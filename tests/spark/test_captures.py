@@ -27,7 +27,6 @@ def open_case(spark, settings, captures, tmp_path):
     return opened
 
 
-@pytest.mark.timeout(1200)
 def test_recorded_archives_land_whole_and_end_in_the_expected_rows(
     open_case, captures, figure: Callable[[str], None]
 ):

@@ -43,7 +43,6 @@ def test_a_home_that_spark_s_settings_are_the_first_of_is_its_owners_alone(
     assert is_private(tmp_path / "home")
 
 
-@pytest.mark.timeout(600)
 def test_the_commands_work_with_no_server(tmp_path: Path):
     sources = tmp_path / "sources"
     sources.mkdir()

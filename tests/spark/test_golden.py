@@ -82,7 +82,6 @@ def test_the_manuals_of_all_five_connectors_are_typed_in():
     assert all((folder.parent / "README.md").is_file() for folder in CASES)
 
 
-@pytest.mark.timeout(900)
 def test_printed_messages_are_applied_or_quarantined_with_their_reason(
     open_golden, tmp_path, figure: Callable[[str], None]
 ):

@@ -224,7 +224,6 @@ def landing_process(racer: Racer, folder: Path, name: str) -> Iterator[subproces
                 process.wait()
 
 
-@pytest.mark.timeout(600)
 def test_two_processes_that_land_the_same_archive_land_every_offset_once(racer):
     messages = numbered(*range(2000))
     folder = racer.archive(messages)
@@ -239,7 +238,6 @@ def test_two_processes_that_land_the_same_archive_land_every_offset_once(racer):
     assert sorted('"messages": 2000' in text for text in counts) == [False, True]
 
 
-@pytest.mark.timeout(600)
 def test_a_landing_that_is_killed_while_it_stages_is_done_again(racer):
     racer.land(numbered(0))
     messages = numbered(*range(2000))

@@ -38,7 +38,6 @@ def compared(request, spark, settings: Settings, stack: Stack, monkeypatch) -> C
     return opened(spark, settings, stack, request.param, monkeypatch)
 
 
-@pytest.mark.timeout(1200)
 def test_every_damage_is_found_by_its_key_under_load_and_repaired(compared: Compared, stack: Stack):
     product = compared.product
     product.run()

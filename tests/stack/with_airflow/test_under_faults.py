@@ -47,7 +47,6 @@ _TOO_SHORT = "10s"
 TRIED = sample(CASES, lambda _: "disturbed")
 
 
-@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("case", TRIED)
 def test_silver_is_the_source_behind_a_run_that_was_disturbed(
     stack: Stack, api: AirflowApi, schedule: Schedule, figure: Callable[[str], None], case: str
@@ -81,7 +80,6 @@ def in_tasks(api: AirflowApi, schedule: Schedule) -> Iterator[None]:
 
 
 @pytest.mark.further
-@pytest.mark.timeout(1800)
 @pytest.mark.usefixtures("in_tasks")
 @pytest.mark.parametrize("moment", ALONE, ids=lambda moment: moment.name)
 def test_silver_is_the_source_behind_a_step_of_its_own_whose_worker_was_killed(
@@ -117,7 +115,6 @@ def is_done_by_the_next(stack: Stack, api: AirflowApi, run_id: str) -> None:
 
 
 @pytest.mark.further
-@pytest.mark.timeout(1800)
 def test_a_signal_whose_task_is_killed_is_sent_once(
     stack: Stack, api: AirflowApi, schedule: Schedule
 ):
@@ -136,7 +133,6 @@ def test_a_signal_whose_task_is_killed_is_sent_once(
 
 
 @pytest.mark.further
-@pytest.mark.timeout(1800)
 def test_silver_is_the_source_behind_a_run_whose_tasks_took_too_long(
     stack: Stack, api: AirflowApi, schedule: Schedule
 ):
