@@ -165,6 +165,8 @@ def test_what_waits_in_quarantine_is_reported_whichever_run_set_it_aside(ledger:
     assert "shop.orders[0] offset 3  orders  bad_value  columns n" in printed
     document = json.loads(lakehouse("report", "--source", "shop", "--json").output)
     assert [each["offset"] for each in document["quarantine"]] == [3]
+    told = "1 message in quarantine, of which the cut has nothing: see `lakehouse report"
+    assert told in " ".join(lakehouse("status").output.split())
 
 
 @pytest.mark.parametrize("command", ["report", "tables"])
