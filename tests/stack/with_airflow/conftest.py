@@ -59,8 +59,6 @@ def airflow(stack: Stack, schedule: Schedule, mask_key: str) -> Iterator[Airflow
         patched.setenv("LAKEHOUSE_MASK_KEY", mask_key)
         # A worker that was killed is missed after this time, not after five minutes.
         patched.setenv("AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT", "90")
-        # A page that asks anew every three seconds takes a fifth of a core while it is open.
-        patched.setenv("AIRFLOW__API__AUTO_REFRESH_INTERVAL", "10")
         state = up(schedule.settings, airflow=True)
     assert state.airflow is not None
     yield state.airflow

@@ -8,9 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lakehouse.quality.pages.plots import Cell, Chart, Line
-from lakehouse.quality.reports.report import QuarantinedMessage
-
-Place = tuple[str, int, int]
+from lakehouse.quality.reports.report import Place, QuarantinedMessage
 
 
 @dataclass(frozen=True, slots=True)
