@@ -9,7 +9,7 @@ import json
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 from http.client import HTTPException
@@ -22,7 +22,14 @@ _TIMEOUT_S = 30
 _POLL_S = 1.0
 _FINISHED = frozenset({"success", "failed"})
 # States of tasks that are worth a line.
-_REPORTED = {"success": "succeeded", "failed": "failed", "up_for_retry": "failed, is tried again"}
+_REPORTED = {
+    "running": "has begun",
+    "success": "succeeded",
+    "failed": "failed",
+    "up_for_retry": "failed, is tried again",
+}
+# Who waits is told so often that nothing stands still.
+_TOLD_EACH_S = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,28 +96,34 @@ class AirflowApi:
     def await_end(
         self, runs: Iterable[DagRun], report: Callable[[str], None], deadline_s: float = 1800
     ) -> tuple[DagRun, ...]:
-        """Wait until every run succeeded or failed, and report each task that ends.
+        """Wait until every run succeeded or failed; report each task that begins or ends.
+
+        While none does, report that the runs go on.
 
         Raises:
             StackError: A run did neither in time.
         """
         deadline = time.monotonic() + deadline_s
         waiting, ended, seen = list(runs), [], set[tuple[str, str, str]]()
+        begun = told = time.monotonic()
         while waiting:
             if time.monotonic() > deadline:
                 raise StackError(f"{waiting[0].url}: expected an end within {deadline_s:.0f} s")
             time.sleep(_POLL_S)
             for run in tuple(waiting):
-                found = self.find_run(run.dag_id, run.run_id)
-                tasks = self._tasks(run)
-                for task, state in tasks.items():
-                    if state in _REPORTED and (run.dag_id, task, state) not in seen:
-                        seen.add((run.dag_id, task, state))
-                        report(f"{run.dag_id}: {task} {_REPORTED[state]}")
+                found, tasks = self.find_run(run.dag_id, run.run_id), self._tasks(run)
+                news = {(run.dag_id, task, state) for task, state in tasks.items()} - seen
+                seen |= news
+                for line in _lines(news):
+                    report(line)
+                    told = time.monotonic()
                 if found.state in _FINISHED:
                     waiting.remove(run)
                     failed = tuple(task for task, state in tasks.items() if state == "failed")
                     ended.append(replace(found, failed_tasks=failed))
+            if waiting and time.monotonic() > told + _TOLD_EACH_S:
+                told = time.monotonic()
+                report(f"{', '.join(run.dag_id for run in waiting)}: at work, {told - begun:.0f} s")
         return tuple(ended)
 
     def _tasks(self, run: DagRun) -> dict[str, str]:
@@ -173,3 +186,10 @@ def _request(
         raise StackError(f"Airflow: {method} {url}: {refused.code} {reason}") from refused
     except (OSError, HTTPException) as broken:
         raise StackError(f"Airflow: {method} {url}: no answer: {broken}") from broken
+
+
+def _lines(news: Iterable[tuple[str, str, str]]) -> Iterator[str]:
+    """What is worth telling of tasks and their states, by Dag."""
+    for dag_id, task, state in sorted(news):
+        if state in _REPORTED:
+            yield f"{dag_id}: {task} {_REPORTED[state]}"

@@ -101,6 +101,22 @@ def test_the_newest_rows_are_read_without_the_files_of_older_ones(tmp_path):
     assert writer.newest(CUTS, 3, source="a") == []
 
 
+def test_files_that_a_process_has_read_are_not_read_again_for_their_newest_rows(tmp_path):
+    writer = Ledger(Settings.from_environment({"LAKEHOUSE_HOME": str(tmp_path)}))
+    for number in range(5):
+        writer.append(RUNS, [run_row("a", number)])
+    before = writer.runs("a")
+    for path in (tmp_path / "warehouse").rglob("*.parquet"):
+        path.unlink()
+    writer.append(RUNS, [run_row("a", 5), run_row("b", 6)])
+
+    newest = writer.newest(RUNS, 3, source="a")
+    since = writer.newest(RUNS, 50, since=before[-1].ended_at, source="a")
+
+    assert [row.run_id for row in newest] == ["3", "4", "5"]
+    assert [row.run_id for row in since] == ["4", "5"]
+
+
 def test_the_newest_rows_are_found_in_files_of_any_order(tmp_path):
     settings = Settings.from_environment({"LAKEHOUSE_HOME": str(tmp_path)})
     writer, now = Ledger(settings), datetime(2026, 1, 1, tzinfo=UTC)

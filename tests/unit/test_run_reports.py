@@ -19,7 +19,12 @@ from lakehouse.plan.records import CUTS, RUNS, STEPS, CutRow, QuarantineRow, Run
 from lakehouse.quality.engine import preload
 from lakehouse.quality.reports.report import MESSAGES_SHOWN
 from lakehouse.quality.reports.report_files import write_report
-from lakehouse.quality.reports.run_report import run_report, steps_of, unchanged
+from lakehouse.quality.reports.run_report import (
+    quarantined_messages,
+    run_report,
+    steps_of,
+    unchanged,
+)
 from lakehouse.spark.control.ledger import Ledger
 from lakehouse.steps.context import StepContext
 from lakehouse.steps.runner import execute
@@ -149,7 +154,9 @@ def test_a_run_that_sets_messages_aside_has_not_simply_passed_and_its_page_lists
     rows = [set_aside(offset) for offset in reversed(range(count))]
     again = replace(rows[0], state="replayed")
 
-    report = run_report((applied, validated), (), set_aside=[*rows, again])
+    report = replace(
+        run_report((applied, validated), ()), quarantine=quarantined_messages([*rows, again])
+    )
     page = write_report(Settings.from_environment().home, report).read_text(encoding="utf-8")
 
     listed = f"did validate; {told} (`lakehouse report` lists what waits there)"

@@ -10,6 +10,7 @@ import pytest
 
 from lakehouse.cli._recorded import messages_of
 from lakehouse.config import Settings, SourceConfig, parse_source
+from lakehouse.errors import ArchiveError
 from lakehouse.plan.records import RUNS, RunRow
 from lakehouse.plan.remaking.rebuilding import Rebuild
 from lakehouse.plan.submission import Run
@@ -77,7 +78,15 @@ def test_a_command_asks_the_runs_before_it(settings: Settings, shop: SourceConfi
 def test_a_command_asks_its_archive(settings: Settings, shop: SourceConfig, tmp_path: Path) -> None:
     (tmp_path / "shop.public.orders.jsonl").write_bytes(b" " * 60_000)
     assert messages_of(settings, shop, Run(archive=tmp_path)) == 100
-    assert messages_of(settings, shop, Run(archive=tmp_path / "missing")) == 0
+
+
+def test_an_archive_that_is_none_is_refused_before_spark_starts(
+    settings: Settings, shop: SourceConfig, tmp_path: Path
+) -> None:
+    with pytest.raises(ArchiveError, match="no such folder: expected one with <topic>"):
+        messages_of(settings, shop, Run(archive=tmp_path / "missing"))
+    with pytest.raises(ArchiveError, match="no topic: expected files named"):
+        messages_of(settings, shop, Run(archive=tmp_path))
 
 
 def test_a_catalog_that_cannot_be_read_is_the_application_s_to_tell(

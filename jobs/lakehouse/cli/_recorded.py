@@ -10,6 +10,7 @@ from lakehouse.errors import StepFailed
 from lakehouse.plan.records import RUNS, RunRow
 from lakehouse.plan.remaking.rebuilding import candidates
 from lakehouse.plan.submission import Run
+from lakehouse.plan.topics.archive import listed_files
 from lakehouse.plan.tuning import LANDINGS, archived_messages, expected_messages
 from lakehouse.spark.control.ledger import Ledger
 
@@ -47,12 +48,15 @@ def messages_of(settings: Settings, source: SourceConfig, run: Run) -> int | Non
         settings: Where the control tables are.
         source: The source.
         run: It lands, or it makes tables again from all that has landed.
+
+    Raises:
+        ArchiveError: It is to land from a folder that is not there, or has no archive.
     """
     if run.rebuild is not None:
         return None
     if run.archive is not None:
-        files = run.archive.iterdir() if run.archive.is_dir() else ()
-        return archived_messages({file: file.stat().st_size for file in files})
+        paths = [file.path for file in listed_files(run.archive)]
+        return archived_messages({path: path.stat().st_size for path in paths})
     try:
         ledger = open_ledger(settings, source.name)
         landings = ledger.newest(

@@ -14,7 +14,7 @@ from lakehouse.cli.report import AsJson, Cut, print_columns
 from lakehouse.cli.steps import Source
 from lakehouse.config import Settings, load_source
 from lakehouse.plan.batches.losses import Loss, LossClass
-from lakehouse.plan.cuts.lag_words import count_text
+from lakehouse.plan.cuts.lag_words import held_text
 from lakehouse.quality.reports.table_states import TableState, list_tables
 from lakehouse.quality.reports.text import shown
 from lakehouse.quality.schemas.losses import column_losses
@@ -73,10 +73,6 @@ def _rows(states: Iterable[TableState]) -> Iterable[Sequence[str]]:
     for state in states:
         snapshot = str(state.snapshot_id) if state.snapshot_id is not None else "-"
         cut = state.cut_id or "-"
-        held = (
-            f"{count_text(state.held_keys, 'key')} held by quarantined events"
-            if state.held_keys
-            else ""
-        )
-        reason = "; ".join(text for text in (shown(state.reason), held) if text)
+        parts = (shown(state.reason), held_text(state.held_keys))
+        reason = "; ".join(text for text in parts if text)
         yield (shown(state.table), state.silver, state.state, cut, snapshot, reason)

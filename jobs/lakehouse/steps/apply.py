@@ -15,7 +15,7 @@ from typing import cast
 from lakehouse.connectors import CONNECTORS
 from lakehouse.plan.batches.conservation import Law, balance, pending_of, to_json_counts
 from lakehouse.plan.batches.tables import TablePlan
-from lakehouse.plan.cuts.lag_words import count_text
+from lakehouse.plan.cuts.lag_words import count_text, held_text
 from lakehouse.plan.schemas.table_names import TableNames
 from lakehouse.quality.schemas.statements import as_renamed, incarnations
 from lakehouse.spark.batches.batch import open_batch
@@ -114,7 +114,7 @@ def _sentence(
     quarantined = sum(law.quarantined for law in laws.values())
     tail = f"; {count_text(quarantined, 'message')} quarantined" if quarantined else ""
     tail += f" (lakehouse report --source {work.context.source.name})" if quarantined else ""
-    tail += f"; {count_text(keys, 'key')} held by quarantined events" if keys else ""
+    tail += f"; {held_text(keys)}" if keys else ""
     tail += f"; conservation fails for {', '.join(broken)}" if broken else ""
     return (
         f"{applied} events applied, {changed} of {len(plans)} tables changed, {held} held, "

@@ -10,8 +10,8 @@ from pathlib import Path
 from pyspark.sql import DataFrame
 
 from lakehouse.config import kafka_properties, select_topics
-from lakehouse.errors import ArchiveError, KafkaUnreachable
-from lakehouse.plan.topics.archive import ArchiveFile, archive_files, plan_archive
+from lakehouse.errors import KafkaUnreachable
+from lakehouse.plan.topics.archive import listed_files, plan_archive
 from lakehouse.plan.topics.kafka_faults import kafka_exceptions, kafka_fault
 from lakehouse.plan.topics.landing import LandingPlan, gone_topics, landing_topics, plan_landing
 from lakehouse.plan.topics.lost_ranges import refuse_lost, refuse_other_topics
@@ -100,7 +100,7 @@ def _history_settings(context: StepContext, properties: Mapping[str, str]) -> di
 
 def _land_archive(context: StepContext, folder: Path) -> StepOutcome:
     source, bronze = context.source, Bronze(context.source.name, context.ledger)
-    files = _files(folder)
+    files = listed_files(folder)
     topics = landing_topics(source, [file.topic for file in files])
     chosen = [file for file in files if file.topic in topics]
     size = sum(file.path.stat().st_size for file in chosen)
@@ -138,14 +138,6 @@ def archive_landing(context: StepContext, bronze: Bronze, archive: Archive) -> L
         confirm=confirm,
         check=check,
     )
-
-
-def _files(folder: Path) -> tuple[ArchiveFile, ...]:
-    if not folder.is_dir():
-        raise ArchiveError(
-            f"Topic archive {str(folder)!r}: no such folder: expected one with <topic>.jsonl files"
-        )
-    return archive_files(folder, [path.name for path in folder.iterdir() if path.is_file()])
 
 
 def landing_outcome(

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from lakehouse.errors import MainMoved, StepFailed, Superseded
 from lakehouse.plan.cuts.handover import StagedCut, StagedTable
-from lakehouse.plan.cuts.lag_words import count_text
+from lakehouse.plan.cuts.lag_words import held_text
 from lakehouse.plan.cuts.published import Excluded
 from lakehouse.plan.cuts.publishing import pending_cut, published_snapshots, refusal
 from lakehouse.plan.records import CUTS, CutRow
@@ -170,9 +170,7 @@ def _outcome(
 ) -> StepOutcome:
     changed = sum(table.changed for table in allowed)
     excluded = json.loads(cut.excluded)
-    tail = (
-        f"; {count_text(cut.held_keys, 'key')} held by quarantined events" if cut.held_keys else ""
-    )
+    tail = f"; {held_text(cut.held_keys)}" if cut.held_keys else ""
     behind = sorted(excluded.keys() - refused.keys())
     tail += f"; excluded: {', '.join(behind)}" if behind else ""
     tail += "".join(f"; {name} is refused: {e.reason}" for name, e in sorted(refused.items()))

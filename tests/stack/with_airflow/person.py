@@ -6,12 +6,12 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from urllib.parse import quote
 
 from playwright.sync_api import Browser, FrameLocator, Locator, Page, Response, expect
 
+from infra.airflow_api import AirflowApi, log_in
 from infra.state import AirflowAddress
-from tests.stack.with_airflow.asking import password_of, until
+from tests.stack.with_airflow.asking import password_of
 
 PATIENCE_MS = 90_000
 # A run of ingest waits for others, and for a slow machine.
@@ -34,6 +34,7 @@ class Person:
 
     page: Page
     url: str
+    api: AirflowApi
 
     def opens(self, path: str) -> None:
         """Open one of Airflow's pages."""
@@ -99,13 +100,7 @@ class Person:
         Until it has, no page is open: one that is watched takes a sixth of a core.
         """
         self.page.goto("about:blank")
-        run = f"{self.url}/api/v2/dags/{dag}/dagRuns/{quote(run_id, safe='')}"
-
-        def has_ended() -> bool:
-            found = self.page.request.get(run).json()["state"]
-            return found in ("success", "failed")
-
-        until(has_ended, f"expected {run_id} to end, {RUN_S} s at most", RUN_S, poll_s=2)
+        self.api.await_end([self.api.find_run(dag, run_id)], print, RUN_S)
         self.opens(f"/dags/{dag}/runs/{run_id}")
         shown = self.page.get_by_test_id("header-card").get_by_test_id("state-badge")
         expect(shown).to_have_text(state)
@@ -146,7 +141,7 @@ def arrive(browser: Browser, airflow: AirflowAddress, user: str) -> Person:
     page.locator('input[name="password"]').fill(password_of(airflow, user))
     page.locator('button[type="submit"]').click()
     page.wait_for_url(lambda url: "/login" not in url)
-    return Person(page, airflow.url)
+    return Person(page, airflow.url, log_in(airflow))
 
 
 def framed(page: Page) -> FrameLocator:

@@ -40,3 +40,8 @@ def duration_text(seconds: float) -> str:
 def count_text(count: int, what: str) -> str:
     """A number and what is counted."""
     return f"{count:,} {what}" + ("" if count == 1 else "s")
+
+
+def held_text(keys: int) -> str:
+    """How many keys of tables wait for a quarantined event; empty for none."""
+    return f"{count_text(keys, 'key')} held by quarantined events" if keys else ""

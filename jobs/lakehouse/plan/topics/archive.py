@@ -85,6 +85,19 @@ def archive_files(folder: Path, names: Iterable[str]) -> tuple[ArchiveFile, ...]
     return tuple(ArchiveFile(topic, path) for topic, path in sorted(found.items()))
 
 
+def listed_files(folder: Path) -> tuple[ArchiveFile, ...]:
+    """The topics of the archive in a folder, sorted.
+
+    Raises:
+        ArchiveError: There is no such folder, or not an archive in it.
+    """
+    if not folder.is_dir():
+        raise ArchiveError(
+            f"Topic archive {str(folder)!r}: no such folder: expected one with <topic>.jsonl files"
+        )
+    return archive_files(folder, [path.name for path in folder.iterdir() if path.is_file()])
+
+
 def archive_topic_id(topic: str, source: str) -> str:
     """The topic id of an archived topic; two archives of one source continue each other."""
     return "archive-" + hashlib.sha256(json.dumps([source, topic]).encode()).hexdigest()[:24]

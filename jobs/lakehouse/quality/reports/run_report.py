@@ -6,7 +6,7 @@ In: a run's rows of `quality.runs` and `quality.results`. Out: a `Report`. Pure.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from lakehouse.names import TableIdentity
 from lakehouse.plan.cuts.handover import StagedCut
@@ -62,7 +62,6 @@ def run_report(
     steps: Sequence[RunRow],
     results: Iterable[ResultRow],
     published: Sequence[str] = (),
-    set_aside: Iterable[QuarantineRow] = (),
 ) -> Report:
     """The report of a run.
 
@@ -70,7 +69,6 @@ def run_report(
         steps: Its steps, as `steps_of` gives them; at least one.
         results: Its rows of `quality.results`.
         published: The silver tables of the newest published cut.
-        set_aside: Its rows of `quality.quarantine`.
     """
     by_step, last = {row.step: row for row in steps}, steps[-1]
     validated, applied = by_step.get("validate"), by_step.get("apply")
@@ -94,14 +92,17 @@ def run_report(
         findings=findings,
         conservation=conservation_totals(json.loads(applied.counts)) if applied else {},
         scope=str(judged.get("scope", "")),
-        quarantine=tuple(_quarantined(set_aside)),
     )
 
 
-def _quarantined(rows: Iterable[QuarantineRow]) -> Iterator[QuarantinedMessage]:
-    """The messages that the run itself set aside, by place, as many as a page shows."""
+def quarantined_messages(rows: Iterable[QuarantineRow]) -> tuple[QuarantinedMessage, ...]:
+    """The messages that a run itself set aside, by place, as many as a page shows.
+
+    Args:
+        rows: Its rows of `quality.quarantine`.
+    """
     mine = map(QuarantinedMessage.of, (row for row in rows if row.state == "open"))
-    yield from sorted(mine, key=lambda message: message.at)[:MESSAGES_SHOWN]
+    return tuple(sorted(mine, key=lambda message: message.at)[:MESSAGES_SHOWN])
 
 
 def recorded_findings(rows: Iterable[ResultRow]) -> tuple[ReportFinding, ...]:

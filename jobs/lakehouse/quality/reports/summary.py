@@ -25,9 +25,14 @@ from lakehouse.plan.records import (
     RunRow,
 )
 from lakehouse.plan.remaking.replay import open_rows
-from lakehouse.quality.reports.outcome import SUCCEEDED, quarantined
+from lakehouse.quality.reports.outcome import SUCCEEDED
 from lakehouse.quality.reports.report import Report
-from lakehouse.quality.reports.run_report import run_report, steps_of, unchanged
+from lakehouse.quality.reports.run_report import (
+    quarantined_messages,
+    run_report,
+    steps_of,
+    unchanged,
+)
 from lakehouse.spark.control.ledger import Ledger
 
 # A run has five steps, and a row for each try of one.
@@ -84,9 +89,11 @@ def report_of(ledger: Ledger, source: str, run_id: str, recent: Recent) -> Repor
     results = [row for row in found if isinstance(row, ResultRow)]
     published = sorted(identities_of(recent.cut))
     steps = steps_of(recent.runs, run_id)
-    set_aside = ledger.rows(QUARANTINE, source=source, run_id=run_id) if quarantined(steps) else []
-    rows = [row for row in set_aside if isinstance(row, QuarantineRow)]
-    report = run_report(steps, results, published, rows)
+    report = run_report(steps, results, published)
+    if report.conservation.get("quarantined"):
+        found = ledger.rows(QUARANTINE, source=source, run_id=run_id)
+        rows = (row for row in found if isinstance(row, QuarantineRow))
+        report = replace(report, quarantine=quarantined_messages(rows))
     return replace(report, notes=(*report.notes, *unchanged(recent.runs, run_id)))
 
 

@@ -90,7 +90,8 @@ def read_slice_parsed(
     heads = load_heads(messages, _starts_of_large(since, end))
     envelopes = parse(messages, source, connector, sorted(end.topics), since.epochs, heads)
     # A part of it is generated while it runs, in whatever way the session is tuned then.
-    parsed = once(envelopes, eager=is_large, is_large=count > _MORE_THAN_FIT)
+    is_packed = count > _MORE_THAN_FIT
+    parsed = once(envelopes, eager=is_large, is_large=is_packed) if count else envelopes
     tune(spark, count)
     return messages, parsed
 
@@ -152,8 +153,12 @@ class LastParsed:
                     spark, source, since, landed, known_snapshot(bronze, since.progress.offsets)
                 )
             )
-            followed = follow_logs(spark, source, since, landed, envelopes, named)
-            groups = profile(followed.envelopes, followed.since.position)
+            if messages_between(since.progress, landed):
+                followed = follow_logs(spark, source, since, landed, envelopes, named)
+                groups = profile(followed.envelopes, followed.since.position)
+            else:
+                # To plan what reads nothing takes as long as to plan what does.
+                followed, groups = Followed(named(envelopes), since), ()
             samples = kept.samples if kept is not None else SchemaSamples(messages)
             found = Parsed(messages, envelopes, followed, groups, samples, landed)
         is_first = kept is None and since.incarnations == Incarnations()

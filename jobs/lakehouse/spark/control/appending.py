@@ -7,12 +7,19 @@ time, some twenty times in an append: a third of the CPU that Python takes in a 
 from __future__ import annotations
 
 import uuid
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
-from pyiceberg.exceptions import ValidationException
+from pyiceberg.exceptions import (
+    CommitFailedException,
+    CommitStateUnknownException,
+    ValidationException,
+)
 from pyiceberg.table import Table, Transaction
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.update import TableUpdate
+from sqlalchemy.exc import DBAPIError
 
 from lakehouse.failpoints import reach
 from lakehouse.spark.commits import COMMIT_PROPERTY
@@ -20,6 +27,9 @@ from lakehouse.spark.control.clock import check_clock
 
 # A snapshot is forgotten when it is a minute old: another one is rarely due in the same append.
 _BEGINNINGS = 5
+# PyIceberg tries an append again only while the snapshot is there that it began with.
+_CONTESTED = timedelta(minutes=1)
+_MOST_OLD_SNAPSHOTS = 10
 
 
 def append(table: Table, rows: pa.Table) -> None:
@@ -38,6 +48,18 @@ def append(table: Table, rows: pa.Table) -> None:
     reach("before_write")
     _append(table, rows)
     reach("after_commit")
+
+
+def expire(table: Table) -> None:
+    """Forget old snapshots: their rows are in the newest one, and each commit copies them all."""
+    oldest = datetime.now(UTC) - _CONTESTED
+    old = sum(each.timestamp_ms < oldest.timestamp() * 1000 for each in table.snapshots())
+    # Forgetting is a commit too, so that it waits until there are many.
+    if old < _MOST_OLD_SNAPSHOTS:
+        return
+    # Another process may be first; and the rows are written, whatever becomes of this.
+    with suppress(CommitFailedException, CommitStateUnknownException, DBAPIError):
+        table.maintenance.expire_snapshots().older_than(oldest).commit()
 
 
 def _append(table: Table, rows: pa.Table) -> None:

@@ -8,18 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 
 from pyiceberg.exceptions import (
     CommitFailedException,
-    CommitStateUnknownException,
     NoSuchTableError,
     TableAlreadyExistsError,
 )
 from pyiceberg.expressions import And, BooleanExpression, EqualTo, GreaterThanOrEqual
 from pyiceberg.table import Table
 from pyiceberg.transforms import IdentityTransform
-from sqlalchemy.exc import DBAPIError
 
 from lakehouse.config import Settings
 from lakehouse.plan.cuts.published import waiting_cuts
@@ -35,10 +33,10 @@ from lakehouse.plan.records import (
     RunRow,
     SchemaVersionRow,
 )
-from lakehouse.spark.control.appending import append
+from lakehouse.spark.control.appending import append, expire
 from lakehouse.spark.control.control_rows import arrow_schema, to_arrow
 from lakehouse.spark.control.data_files import DataFiles
-from lakehouse.spark.control.newest import newest_rows
+from lakehouse.spark.control.newest import newest_of, newest_rows
 from lakehouse.spark.metadata import ensure_namespace
 from lakehouse.spark.opening import load_table, open_catalog
 
@@ -53,9 +51,6 @@ _PROPERTIES = {
     "commit.retry.num-retries": "20",
     "commit.retry.max-wait-ms": "2000",
 }
-_MOST_OLD_SNAPSHOTS = 10
-# PyIceberg tries an append again only while the snapshot is there that it began with.
-_CONTESTED = timedelta(minutes=1)
 
 
 class Ledger:
@@ -71,7 +66,7 @@ class Ledger:
             return
         opened = self._open_or_create(table)
         append(opened, to_arrow(table.row, rows))
-        _expire(opened)
+        expire(opened)
 
     def rows(self, table: ControlTable, **equal: str) -> list[Record]:
         """All rows whose named columns equal the given texts, in no order."""
@@ -91,7 +86,9 @@ class Ledger:
     def newest(
         self, table: ControlTable, count: int, *, since: datetime | None = None, **equal: str
     ) -> list[Record]:
-        """The newest of these rows, oldest first; data files of older ones alone are not read.
+        """The newest of these rows, oldest first.
+
+        Data files of older ones alone are not read, nor any that this process has read already.
 
         Args:
             table: The control table.
@@ -104,6 +101,9 @@ class Ledger:
         except NoSuchTableError:
             return []
         condition = _all_equal(equal)
+        if known := self._read.get((table.name, frozenset(equal.items()))):
+            rows = known.rows(opened.scan(row_filter=condition))
+            return newest_of(rows, table, count, since)
         if since is not None:
             condition = And(condition, GreaterThanOrEqual(term=table.time, value=since.isoformat()))
         return newest_rows(opened.scan(row_filter=condition), table, count)
@@ -179,18 +179,6 @@ class Ledger:
         ):
             spec.add_field("source", IdentityTransform())
         return load_table(self.catalog, table.name)
-
-
-def _expire(table: Table) -> None:
-    """Forget old snapshots: their rows are in the newest one, and each commit copies them all."""
-    oldest = datetime.now(UTC) - _CONTESTED
-    old = sum(each.timestamp_ms < oldest.timestamp() * 1000 for each in table.snapshots())
-    # Forgetting is a commit too, so that it waits until there are many.
-    if old < _MOST_OLD_SNAPSHOTS:
-        return
-    # Another process may be first; and the rows are written, whatever becomes of this.
-    with suppress(CommitFailedException, CommitStateUnknownException, DBAPIError):
-        table.maintenance.expire_snapshots().older_than(oldest).commit()
 
 
 def _all_equal(equal: Mapping[str, str]) -> BooleanExpression:

@@ -6,6 +6,7 @@ manifests keep, until no other file can hold a row that is new enough.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import cast
 
@@ -36,10 +37,24 @@ def newest_rows(scan: DataScan, table: ControlTable, count: int) -> list[Record]
         len(found) >= count and _time(found[0], table) >= _limit(files[0], column)
     ):
         read = reader.to_table(files[:_FILES]).to_pylist()
-        found += to_records(table.row, read)
-        found = sorted(found, key=lambda row: _time(row, table))[-count:]
+        found = newest_of((*found, *to_records(table.row, read)), table, count, None)
         files = files[_FILES:]
     return found
+
+
+def newest_of(
+    rows: Iterable[Record], table: ControlTable, count: int, since: datetime | None
+) -> list[Record]:
+    """The newest of rows that were read before, at most so many, oldest first.
+
+    Args:
+        rows: In any order.
+        table: Theirs.
+        count: At most so many.
+        since: None of before; None for all.
+    """
+    new = (row for row in rows if since is None or _time(row, table) >= since)
+    return sorted(new, key=lambda row: _time(row, table))[-count:]
 
 
 def _limit(task: FileScanTask, column: int) -> datetime:
