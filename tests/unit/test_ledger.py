@@ -14,7 +14,7 @@ from lakehouse.config import Settings
 from lakehouse.errors import StepFailed
 from lakehouse.plan.records import CUTS, RUNS, RunRow
 from lakehouse.plan.store_faults import store_fault
-from lakehouse.spark.control import ledger
+from lakehouse.spark.control import appending
 from lakehouse.spark.control.appending import append
 from lakehouse.spark.control.control_rows import to_arrow
 from lakehouse.spark.control.ledger import Ledger
@@ -51,8 +51,8 @@ def test_rows_of_two_sources_that_append_at_once_are_all_read(tmp_path):
 
 
 def test_an_append_whose_snapshot_others_forgot_begins_anew(tmp_path, monkeypatch):
-    monkeypatch.setattr(ledger, "_CONTESTED", timedelta(0))
-    monkeypatch.setattr(ledger, "_MOST_OLD_SNAPSHOTS", 1)
+    monkeypatch.setattr(appending, "_CONTESTED", timedelta(0))
+    monkeypatch.setattr(appending, "_MOST_OLD_SNAPSHOTS", 1)
     writer = Ledger(Settings.from_environment({"LAKEHOUSE_HOME": str(tmp_path)}))
     writer.append(RUNS, [run_row("a", 0)])
     late = writer.catalog.load_table(RUNS.name)
@@ -66,7 +66,7 @@ def test_an_append_whose_snapshot_others_forgot_begins_anew(tmp_path, monkeypatc
 
 
 def test_what_each_append_copies_stays_short(tmp_path, monkeypatch):
-    monkeypatch.setattr(ledger, "_CONTESTED", timedelta(0))
+    monkeypatch.setattr(appending, "_CONTESTED", timedelta(0))
     settings = Settings.from_environment({"LAKEHOUSE_HOME": str(tmp_path)})
     writer = Ledger(settings)
     for number in range(ALONE):
@@ -140,8 +140,8 @@ def test_rows_whose_answer_is_lost_are_written_once(tmp_path):
 
 
 def test_rows_are_written_though_older_snapshots_cannot_be_forgotten(tmp_path, monkeypatch):
-    monkeypatch.setattr(ledger, "_CONTESTED", timedelta(0))
-    monkeypatch.setattr(ledger, "_MOST_OLD_SNAPSHOTS", 1)
+    monkeypatch.setattr(appending, "_CONTESTED", timedelta(0))
+    monkeypatch.setattr(appending, "_MOST_OLD_SNAPSHOTS", 1)
     mine = Ledger(Settings.from_environment({"LAKEHOUSE_HOME": str(tmp_path)}))
     mine.append(RUNS, [run_row("a", 0)])
 
