@@ -22,12 +22,7 @@ _TIMEOUT_S = 30
 _POLL_S = 1.0
 _FINISHED = frozenset({"success", "failed"})
 # States of tasks that are worth a line.
-_REPORTED = {
-    "running": "has begun",
-    "success": "succeeded",
-    "failed": "failed",
-    "up_for_retry": "failed, is tried again",
-}
+_REPORTED = {"success": "succeeded", "failed": "failed", "up_for_retry": "failed, is tried again"}
 # Who waits is told so often that nothing stands still.
 _TOLD_EACH_S = 20
 
@@ -96,7 +91,7 @@ class AirflowApi:
     def await_end(
         self, runs: Iterable[DagRun], report: Callable[[str], None], deadline_s: float = 1800
     ) -> tuple[DagRun, ...]:
-        """Wait until every run succeeded or failed; report each task that begins or ends.
+        """Wait until every run succeeded or failed; report each task that ends.
 
         While none does, report that the runs go on.
 
