@@ -16,6 +16,7 @@ from lakehouse.config import Settings
 from lakehouse.config.home import make_private
 from lakehouse.plan.catalog import spark_catalog_properties
 from lakehouse.plan.tuning import FEW_ROWS, FEW_ROWS_SETTING
+from lakehouse.spark.gateway import ask_less
 from lakehouse.spark.scratch import hold_scratch
 
 # So few rows are one task's: in one partition they need no exchange.
@@ -35,21 +36,6 @@ _PLANNED_ONCE = {
     "spark.sql.lightweightPlanChangeValidation": "false",
 }
 _OF_FEW_ROWS = {**_INTERPRETED, **_PLANNED_ONCE}
-# What PySpark looks up by name each time that it needs it: the gateway then searches all jars.
-_LOOKED_UP = (
-    "org.apache.spark.sql.classic.SparkSession",
-    "org.apache.spark.sql.classic.SparkSession$",
-    "org.apache.spark.sql.functions",
-    "org.apache.spark.sql.expressions.Window",
-    "org.apache.spark.sql.api.python.PythonSQLUtils",
-    "org.apache.spark.api.python.PythonUtils",
-    "org.apache.spark.storage.StorageLevel",
-    "org.apache.spark.util.Utils",
-    "PythonUtils",
-    # As PySpark imports them.
-    "functions",
-    "PythonSQLUtils",
-)
 # What Spark prints of good runs: the end of a task whose query is forgotten, plans cut short.
 # A job that fails raises, whatever is printed.
 _QUIET = {
@@ -74,17 +60,10 @@ def spark_session(app_name: str, settings: Settings) -> SparkSession:
     for key, value in session_properties(settings).items():
         builder = builder.config(key, value)
     session = builder.getOrCreate()
-    _keep_classes(session)
+    ask_less(session)
     _keep_quiet(session)
     hold_scratch(session)
     return session
-
-
-def _keep_classes(session: SparkSession) -> None:
-    """Look the classes up once: each time takes as long as a small query (measured: 20 ms)."""
-    gateway: Any = session.sparkContext._jvm  # noqa: SLF001 - PySpark has no public way to it
-    for name in _LOOKED_UP:
-        setattr(gateway, name, getattr(gateway, name))
 
 
 def _keep_quiet(session: SparkSession) -> None:

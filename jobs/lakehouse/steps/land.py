@@ -16,6 +16,7 @@ from lakehouse.plan.topics.kafka_faults import kafka_exceptions, kafka_fault
 from lakehouse.plan.topics.landing import LandingPlan, gone_topics, landing_topics, plan_landing
 from lakehouse.plan.topics.lost_ranges import refuse_lost, refuse_other_topics
 from lakehouse.plan.topics.offsets import LandedOffsets, landing_tasks, messages_per_task
+from lakehouse.quality.engine import preload
 from lakehouse.spark.bronze.landed_counts import PartitionCount
 from lakehouse.spark.bronze.ranges import within
 from lakehouse.spark.bronze.table import Bronze
@@ -60,9 +61,13 @@ def _land_kafka(context: StepContext) -> StepOutcome:
             accept_loss=source.accept_loss,
         )
 
+    def read(planned: LandingPlan) -> DataFrame:
+        _prepare(context)
+        return read_messages(context.spark, properties, planned.ranges)
+
     landing = Landing(
         plan=plan,
-        read=lambda planned: read_messages(context.spark, properties, planned.ranges),
+        read=read,
         run_id=context.run_id,
         attempt=context.attempt,
         check=lambda planned, _: refuse_other_topics(
@@ -73,6 +78,12 @@ def _land_kafka(context: StepContext) -> StepOutcome:
     landed = land(context.spark, bronze, landing)
     outcome = landing_outcome(context, landed, len(topics.bounds), ())
     return replace(outcome, detail={**outcome.detail, **_history_settings(context, properties)})
+
+
+def _prepare(context: StepContext) -> None:
+    """Have ready what the steps behind a landing with news need, where they are this process's."""
+    if not context.lone_step:
+        preload()
 
 
 def _explain(
@@ -118,6 +129,7 @@ def archive_landing(context: StepContext, bronze: Bronze, archive: Archive) -> L
     name, spark = context.source.name, context.spark
 
     def read(plan: LandingPlan) -> DataFrame:
+        _prepare(context)
         per_task = messages_per_task(plan.ranges, spark.sparkContext.defaultParallelism)
         tasks = landing_tasks(plan.ranges, per_task)
         rows = within(archive.messages, plan.ranges).coalesce(tasks)
