@@ -22,26 +22,13 @@ if TYPE_CHECKING:
 
 SUBJECT = "subject"
 _LOCK = threading.Lock()
-# Python's own are 5 ms, behind each answer of the JVM (measured: an import made `check` a second
-# longer).
-_SWITCH_S = 0.0005
 
 
 def preload() -> threading.Thread:
     """Import Great Expectations beside other work; the first validation waits for it."""
-    thread = threading.Thread(target=_imported, name="import great_expectations", daemon=True)
+    thread = threading.Thread(target=_datasource, name="import great_expectations", daemon=True)
     thread.start()
     return thread
-
-
-def _imported() -> None:
-    """Import it, and let whoever asks the JVM a thousand small things meanwhile go on at once."""
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(_SWITCH_S)
-    try:
-        _datasource()
-    finally:
-        sys.setswitchinterval(before)
 
 
 def validate(

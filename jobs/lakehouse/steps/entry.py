@@ -18,9 +18,10 @@ from lakehouse.plan.remaking.backfilling import Backfill, Interval
 from lakehouse.plan.remaking.rebuilding import Rebuild
 from lakehouse.spark.control.ledger import Ledger
 from lakehouse.spark.session import spark_session
+from lakehouse.spark.starting import app_name
 from lakehouse.steps.context import StepContext, StepOutcome
 from lakehouse.steps.lifeline import begin_application
-from lakehouse.steps.runner import execute
+from lakehouse.steps.runner import execute, step_function
 
 AfterPublish: TypeAlias = Callable[[StepContext], Iterable[str]]
 # What a backfill does once more, when all that is new is published.
@@ -47,6 +48,9 @@ def main(
     """
     options = _parsed(steps, arguments)
     begin_application()
+    for step in steps:
+        # The session may be in the making meanwhile.
+        step_function(step)
     try:
         context = _context(options, lone_step=len(steps) == 1)
     except LakehouseError as error:
@@ -129,7 +133,7 @@ def _context(options: argparse.Namespace, *, lone_step: bool) -> StepContext:
     return StepContext(
         source=source,
         settings=settings,
-        spark=spark_session(f"lakehouse {source.name}", settings),
+        spark=spark_session(app_name(source.name), settings),
         ledger=Ledger(settings),
         run_id=options.run_id or f"manual__{uuid.uuid4().hex[:12]}",
         run_started=options.run_started or datetime.now(UTC),
