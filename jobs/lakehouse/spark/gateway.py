@@ -8,7 +8,7 @@ messages asked 6,600 times (measured).
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
@@ -60,54 +60,50 @@ class _Kept(JavaClass):  # type: ignore[misc]
 @cache
 def _convert_lists() -> None:
     # py4j takes the first that can.
-    register_input_converter(_Texts(), prepend=True)
-    register_input_converter(_Objects(), prepend=True)
+    register_input_converter(_Lists(str, _texts), prepend=True)
+    register_input_converter(_Lists(JavaObject, _objects), prepend=True)
 
 
-class _Texts:
-    """A list of texts in one question, as JSON."""
+class _Lists:
+    """Makes Java lists of values of one kind.
 
-    def __init__(self) -> None:
-        self._made: dict[int, tuple[Any, Any]] = {}
+    Attributes:
+        kind: What they are.
+        maker: Gateway's client → what makes a list of them.
+    """
+
+    def __init__(self, kind: type, maker: Callable[[Any], Callable[[Sequence[Any]], Any]]) -> None:
+        self.kind, self.maker = kind, maker
 
     def can_convert(self, values: object) -> bool:
-        """Whether they are texts, and more than one."""
+        """Whether they are of the kind, and more than one."""
         return (
             isinstance(values, list | tuple)
             and len(values) > 1
-            and all(isinstance(each, str) for each in values)
+            and all(isinstance(each, self.kind) for each in values)
         )
 
-    def convert(self, values: Sequence[str], client: Any) -> Any:  # noqa: ANN401 - of py4j
+    def convert(self, values: Sequence[Any], client: Any) -> Any:  # noqa: ANN401 - of py4j
         """A Java list of them."""
-        if id(client) not in self._made:
-            mapper = JavaClass("com.fasterxml.jackson.databind.ObjectMapper", client)()
-            kind = JavaClass("java.util.ArrayList", client)._java_lang_class  # noqa: SLF001
-            self._made[id(client)] = mapper.readValue, kind
-        read, kind = self._made[id(client)]
-        return read(json.dumps(values), kind)
+        return self.maker(client)(values)
 
 
-class _Objects:
-    """A list of Java objects in one question for ten of them."""
+@cache
+def _texts(client: Any) -> Callable[[Sequence[str]], Any]:  # noqa: ANN401 - of py4j
+    """Texts in one question, as JSON."""
+    mapper = JavaClass("com.fasterxml.jackson.databind.ObjectMapper", client)()
+    kind = JavaClass("java.util.ArrayList", client)._java_lang_class  # noqa: SLF001
+    read = mapper.readValue
+    return lambda values: read(json.dumps(values), kind)
 
-    def __init__(self) -> None:
-        self._made: dict[int, tuple[Any, Any]] = {}
 
-    def can_convert(self, values: object) -> bool:
-        """Whether they are Java objects, and more than one."""
-        return (
-            isinstance(values, list | tuple)
-            and len(values) > 1
-            and all(isinstance(each, JavaObject) for each in values)
-        )
+@cache
+def _objects(client: Any) -> Callable[[Sequence[JavaObject]], Any]:  # noqa: ANN401 - of py4j
+    """Java objects in one question for ten of them."""
+    of = JavaClass("java.util.List", client).of
+    array_list = JavaClass("java.util.ArrayList", client)
 
-    def convert(self, values: Sequence[JavaObject], client: Any) -> Any:  # noqa: ANN401 - of py4j
-        """A Java list of them."""
-        if id(client) not in self._made:
-            array_list = JavaClass("java.util.ArrayList", client)
-            self._made[id(client)] = JavaClass("java.util.List", client).of, array_list
-        of, array_list = self._made[id(client)]
+    def made(values: Sequence[JavaObject]) -> Any:  # noqa: ANN401 - of py4j
         first, *others = (values[n : n + _MOST_OF] for n in range(0, len(values), _MOST_OF))
         found = of(*first)
         if others:
@@ -115,3 +111,5 @@ class _Objects:
             for more in others:
                 found.addAll(of(*more))
         return found
+
+    return made

@@ -58,13 +58,13 @@ def _left_out(steps: Sequence[RunRow], staged: StagedCut | None) -> Iterator[str
         behind.append(f"{count_text(keys, 'key')} {_are(keys)} held")
     if behind:
         yield f"{', '.join(behind)} (`lakehouse tables` says for what)"
-    messages = quarantined(steps)
+    messages = _quarantined(steps)
     if messages:
         told = f"{count_text(messages, 'message')} {_are(messages)} in quarantine"
         yield f"{told} (`lakehouse report` lists what waits there)"
 
 
-def quarantined(steps: Sequence[RunRow]) -> int:
+def _quarantined(steps: Sequence[RunRow]) -> int:
     """How many messages a run set aside."""
     return conservation_totals(_counts(steps, "apply")).get("quarantined", 0)
 
