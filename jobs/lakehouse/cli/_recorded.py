@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from lakehouse.config import Settings, SourceConfig
 from lakehouse.errors import StepFailed
@@ -12,7 +13,9 @@ from lakehouse.plan.remaking.rebuilding import candidates
 from lakehouse.plan.submission import Run
 from lakehouse.plan.topics.archive import listed_files
 from lakehouse.plan.tuning import LANDINGS, archived_messages, expected_messages
-from lakehouse.spark.control.ledger import Ledger
+
+if TYPE_CHECKING:
+    from lakehouse.spark.control.ledger import Ledger
 
 
 def open_ledger(settings: Settings, source: str) -> Ledger:
@@ -27,6 +30,9 @@ def open_ledger(settings: Settings, source: str) -> Ledger:
             f"Source {source!r}: no catalog at {file}: expected one that a run has made; do "
             f"`lakehouse run --source {source}`, or set LAKEHOUSE_HOME to where it ran"
         )
+    # What reads tables takes a second to import; a first run does without it.
+    from lakehouse.spark.control.ledger import Ledger  # noqa: PLC0415
+
     return Ledger(settings)
 
 

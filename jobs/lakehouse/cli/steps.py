@@ -10,14 +10,13 @@ from typing import Annotated
 
 import typer
 
-from lakehouse.cli._recorded import messages_of, refuse_unknown
+from lakehouse.cli._recorded import messages_of, open_ledger, refuse_unknown
 from lakehouse.cli._submitting import in_foreground
 from lakehouse.config import Settings, SourceConfig, load_source
 from lakehouse.errors import StepFailed
 from lakehouse.plan.records import STEPS, Step
 from lakehouse.plan.submission import FULL_RUN, MAINTENANCE_RUN, Run, application, arguments, iso
 from lakehouse.plan.tuning import PARSING
-from lakehouse.spark.control.ledger import Ledger
 
 
 def _time(text: str) -> datetime:
@@ -195,7 +194,8 @@ def _run(  # noqa: PLR0913, PLR0917 - options of a command
 def _newest_run(settings: Settings, source: str) -> str:
     """The newest run that has steps to go on with."""
     others = (FULL_RUN, MAINTENANCE_RUN)
-    runs = [r for r in Ledger(settings).runs(source) if not r.run_id.startswith(others)]
+    rows = open_ledger(settings, source).runs(source)
+    runs = [row for row in rows if not row.run_id.startswith(others)]
     if not runs:
         raise StepFailed(
             f"Source {source!r}: no run is recorded: expected one that landed; "
