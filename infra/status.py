@@ -14,6 +14,7 @@ from infra.state import StackState, read_state
 from infra.stopping import living_servers
 from lakehouse.config import Settings, load_sources
 from lakehouse.plan.cuts.lag import SourceLag
+from lakehouse.plan.cuts.lag_words import waiting_text
 from lakehouse.quality.reports.summary import open_quarantine
 from lakehouse.spark.control.ledger import Ledger
 from lakehouse.spark.landing.lag import measure_lag
@@ -36,14 +37,15 @@ class StackStatus:
 
     Attributes:
         lags: Of each source of which Kafka or the catalog has something.
-        quarantined: Source → how many messages its runs set aside, which wait for a replay.
+        quarantined: Source → how many messages its runs set aside, which wait for a replay, in
+            words; none where none wait.
     """
 
     state: StackState
     servers: tuple[ServerStatus, ...] = ()
     connectors: tuple[ConnectorStatus, ...] = ()
     lags: tuple[SourceLag, ...] = ()
-    quarantined: Mapping[str, int] = field(default_factory=dict)
+    quarantined: Mapping[str, str] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
 
 
@@ -85,10 +87,12 @@ def _servers(home: StackHome, state: StackState) -> Iterator[ServerStatus]:
         yield ServerStatus(name, pid is not None, pid, state.ports.get(name), home.log(name))
 
 
-def _quarantined(ledger: Ledger | None, lag: SourceLag) -> int:
+def _quarantined(ledger: Ledger | None, lag: SourceLag) -> str:
     if ledger is None or not lag.cut:
-        return 0
-    return len(open_quarantine(ledger, lag.source, ledger.newest_cut(lag.source))[0])
+        return ""
+    cut = ledger.newest_cut(lag.source)
+    waiting, is_whole = open_quarantine(ledger, lag.source, cut)
+    return waiting_text(len(waiting), is_whole=is_whole) if waiting else ""
 
 
 def _lags(settings: Settings, ledger: Ledger | None) -> Iterator[SourceLag]:

@@ -309,3 +309,15 @@ def test_tables_refuses_a_cut_that_is_not_published(ledger: Ledger) -> None:
 def test_a_password_in_the_catalogs_address_is_never_shown() -> None:
     assert without_password("postgresql://me:pa:ss@db/x") == "postgresql://me:***@db/x"
     assert without_password("sqlite:////a/catalog.db") == "sqlite:////a/catalog.db"
+
+
+def test_what_is_not_read_of_the_quarantine_is_told_as_more(ledger: Ledger) -> None:
+    validated(ledger, {})
+    landed = LandedOffsets({"shop.orders": TopicProgress("id", {0: 50_000})})
+    published(ledger, Progress(landed).to_json())
+    row = QuarantineRow(
+        "shop", "shop.orders", "id", 0, 3, "orders", "bad_value", "columns n", "open", "old", START
+    )
+    ledger.append(QUARANTINE, [replace(row, offset=offset) for offset in range(20_000)])
+    told = "20,000 or more messages in quarantine"
+    assert told in " ".join(lakehouse("status").output.split())

@@ -18,7 +18,7 @@ from infra.status import StackStatus, status
 from lakehouse.cli.report import print_columns
 from lakehouse.config import Settings
 from lakehouse.plan.cuts.lag import SourceLag, TableLag, seconds_behind
-from lakehouse.plan.cuts.lag_words import count_text, duration_text, lag_sentence
+from lakehouse.plan.cuts.lag_words import duration_text, lag_sentence
 from lakehouse.plan.event_position import shown_position
 from lakehouse.quality.reports.text import shown
 
@@ -75,7 +75,7 @@ def _status() -> None:
     if found.state.sources:
         console.print(_sources(found))
     for lag in found.lags:
-        _print_lag(console, lag, found.quarantined.get(lag.source, 0))
+        _print_lag(console, lag, found.quarantined.get(lag.source, ""))
     if found.state.airflow:
         airflow = found.state.airflow
         console.print(f"Airflow: {airflow.url} as {airflow.user}: see {airflow.password_file}")
@@ -112,11 +112,12 @@ def _sources(found: StackStatus) -> Table:
     return table
 
 
-def _print_lag(console: Console, lag: SourceLag, quarantined: int) -> None:
+def _print_lag(console: Console, lag: SourceLag, quarantined: str) -> None:
     cut = f"cut {lag.cut}" if lag.cut else "no cut yet"
     console.print(f"\n{lag.source}, {cut}: {lag_sentence(lag)}", markup=False, highlight=False)
     if quarantined:
-        told = f"{count_text(quarantined, 'message')} in quarantine, of which the cut has nothing"
+        what = "message" if quarantined == "1" else "messages"
+        told = f"{quarantined} {what} in quarantine, of which the cut has nothing"
         console.print(f"{told}: see `lakehouse report --source {lag.source}`", style="yellow")
     if lag.unseen:
         console.print(f"Kafka was not read: {lag.unseen}", style="red", markup=False)

@@ -45,3 +45,8 @@ def count_text(count: int, what: str) -> str:
 def held_text(keys: int) -> str:
     """How many keys of tables wait for a quarantined event; empty for none."""
     return f"{count_text(keys, 'key')} held by quarantined events" if keys else ""
+
+
+def waiting_text(count: int, *, is_whole: bool) -> str:
+    """How many messages wait in quarantine, where older ones may not have been read."""
+    return f"{count:,}" if is_whole else f"{count:,} or more"
