@@ -25,7 +25,8 @@ from lakehouse.config import Settings, SourceConfig, load_readable
 from lakehouse.names import bronze_table
 from lakehouse.plan.records import STEPS, Step
 from lakehouse_dags.alerts import freshness_deadline
-from lakehouse_dags.operators import RecordedStep, SubmittedRun, SubmittedStep, task_defaults
+from lakehouse_dags.operators import RecordedStep, SubmittedRun, task_defaults
+from lakehouse_dags.submitted import SubmittedStep
 
 
 def step_task(source: SourceConfig, step: Step) -> SubmittedStep:

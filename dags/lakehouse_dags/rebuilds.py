@@ -15,15 +15,10 @@ from lakehouse.config import SourceConfig
 from lakehouse.plan.records import Step
 from lakehouse.plan.remaking.rebuilding import Rebuild
 from lakehouse.plan.submission import REBUILD_RUN, Run, asked
-from lakehouse_dags.operators import (
-    RUN_ID,
-    STARTED,
-    STEPS_KEY,
-    RecordedStep,
-    SubmittedStep,
-    run_try,
-)
+from lakehouse_dags.dag_run import RUN_ID, STARTED
+from lakehouse_dags.operators import RecordedStep
 from lakehouse_dags.recorded import from_xcom
+from lakehouse_dags.submitted import STEPS_KEY, SubmittedStep, run_try
 
 TASK = "rebuild"
 

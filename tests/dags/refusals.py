@@ -14,7 +14,7 @@ from airflow.sdk.exceptions import AirflowFailException
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "dags"))
 from lakehouse_dags.alerts import Alert, tell_late
-from lakehouse_dags.operators import narrowed
+from lakehouse_dags.dag_run import narrowed
 
 BACKFILLS = {
     "none": None,
