@@ -204,6 +204,33 @@ def test_a_rule_that_cannot_be_computed_fails_alone_and_says_why(spark: SparkSes
     assert verdict_of(silver) is Verdict.PASSED, "the other expectations are judged as ever"
 
 
+def test_a_rule_about_a_column_that_is_not_there_fails_and_says_which_was_meant(
+    spark: SparkSession,
+) -> None:
+    staged = [stage(spark, "q_absent", "orders", PUBLISHED, STAGED)]
+    cut = cut_of("q_absent", ["orders"], staged)
+    (target,) = targets(source_of("q_absent"), cut, base_of(spark, "q_absent", ["orders"], staged))
+    rules = (
+        OwnRule(name="slip", description="A.", violated="nam IS NULL", severity="warning"),
+        OwnRule(name="other", description="A.", unique=("ID", "weight"), at_most=9),
+        OwnRule(name="there", description="A.", violated="NAME = 'none'"),
+    )
+
+    (told,), (measured, _) = measure_what_can_be(
+        spark, "q_absent", [replace(target, rules=rules)], NOTHING
+    )
+    (own,) = judge_own({target.silver: rules}, measured)
+
+    assert told.broken == {
+        "slip": "the table has no column 'nam': nam IS NULL: did you mean 'name'?",
+        "other": "the table has no column 'weight': unique ID, weight: expected one of silver",
+    }
+    verdicts = {finding.rule.name: finding.verdict for finding in own.findings}
+    assert (verdicts["slip"], verdicts["there"]) == (Verdict.WARNING, Verdict.PASSED)
+    assert verdicts["other"] is not Verdict.PASSED
+    assert find_samples(spark, "q_absent", [told], NOTHING, own.findings, Scope.CHANGE) == {}
+
+
 def test_rows_that_refer_to_nothing_are_found(spark: SparkSession) -> None:
     parents = [Row(1, 10), Row(2, 20)]
     customers = stage(spark, "q_refs", "customers", parents, [Row(4, 110)])

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from lakehouse.config.table_sections import ColumnConfig, TableConfig
 from lakehouse.plan.batches.batch import TableRules
 from lakehouse.plan.batches.groups import Group
 from lakehouse.plan.batches.options import OptionFacts, with_options
 from lakehouse.plan.batches.tables import TablePlan
 from lakehouse.plan.schemas.row_schema import RowSchema
+from lakehouse.plan.schemas.types import Column, Kind, ValueType
 from tests.unit.test_table_key import group, plan
 
 PLACE = ("s.public.orders", 0)
@@ -70,6 +73,24 @@ def test_a_mask_that_hides_nothing_is_a_finding():
     (note,) = notes({}, RowSchema(unused_masks=("cadr", "b")), RowSchema(unused_masks=("cadr",)))
     assert "'cadr' hides nothing" in note
     assert notes({}, RowSchema()) == notes({}) == ()
+
+
+def test_a_mistyped_mask_lets_no_table_begin_unmasked():
+    groups, wanted = [group('["a"]')], masks(cadr="drop")
+    sent = RowSchema((Column("card", ValueType(Kind.CAST, "string"), optional=True),))
+    sent = replace(sent, unused_masks=("cadr",))
+
+    def found(options: TableConfig, docs: dict[str, str]) -> TablePlan:
+        return apply_options(plan(*groups), groups, options, docs, "", sent)
+
+    first = found(wanted, {})
+    assert "'cadr' hides nothing" in first.hold
+    assert "did you mean 'card'? Its values would be published as they are" in first.hold
+    later = found(wanted, {"card": ""})
+    assert (later.hold, len(later.notes)) == ("", 1)
+    assert later.notes[0].endswith("did you mean 'card'?")
+    # One that has a mask of its own is not meant; a mask may wait for its column.
+    assert found(masks(cadr="drop", card="hash"), {}).hold == ""
 
 
 def test_a_mask_under_the_name_that_a_column_had_before_is_no_finding():

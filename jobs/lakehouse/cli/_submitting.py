@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from infra.spark import spark_environment
@@ -15,6 +16,10 @@ from lakehouse.plan.tuning import with_both_compilers
 
 # What a shell gives of a command that a signal has ended, beside the signal's number.
 _BY_SIGNAL = 128
+# Java removes its scratch files as it ends.
+_PATIENCE_S = 20.0
+INTERRUPTED = _BY_SIGNAL + signal.SIGINT
+"""The exit code where a person ended it."""
 _SIGNALS = {each.value: each.name for each in signal.Signals}
 
 
@@ -41,11 +46,13 @@ def in_foreground(
     environment = {**os.environ, **spark_environment(settings.home), **(handed or {})}
     environment |= with_both_compilers(environment, messages)
     command = ["spark-submit", str(application), *arguments]
+    running = subprocess.Popen(command, env=environment)
     try:
-        code = subprocess.run(command, env=environment, check=False).returncode
+        code = running.wait()
     except KeyboardInterrupt:
+        _end(running)
         print("interrupted: what is published stays; do the command again", file=sys.stderr)
-        return _BY_SIGNAL + signal.SIGINT
+        return INTERRUPTED
     # Java ends by the signal; where the driver's Python did, spark-submit says so as shells do.
     code = code if code >= 0 else _BY_SIGNAL - code
     if name := _SIGNALS.get(code - _BY_SIGNAL):
@@ -56,3 +63,13 @@ def in_foreground(
             file=sys.stderr,
         )
     return code
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Let an application end by itself; a second Ctrl-C does not wait for that."""
+    # A terminal has sent it the same, which then changes nothing.
+    process.send_signal(signal.SIGINT)
+    with suppress(KeyboardInterrupt, subprocess.TimeoutExpired):
+        process.wait(_PATIENCE_S)
+    process.kill()
+    process.wait()

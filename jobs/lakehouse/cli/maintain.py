@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from lakehouse.cli._submitting import INTERRUPTED
 from lakehouse.cli.report import print_columns
 from lakehouse.cli.steps import new_run_id, submit
 from lakehouse.config import Settings, SourceConfig, load_source, load_sources
@@ -36,7 +37,11 @@ def _maintain(
 ) -> None:
     settings = Settings.from_environment()
     sources = load_sources(settings) if source is None else [load_source(source, settings)]
-    codes = [_maintain_one(config, settings) for config in sources]
+    codes = []
+    for config in sources:
+        codes.append(_maintain_one(config, settings))
+        if codes[-1] == INTERRUPTED:
+            break
     raise typer.Exit(max(codes, default=0))
 
 

@@ -12,7 +12,7 @@ import typer
 
 from lakehouse.cli._recorded import messages_of, open_ledger, refuse_unknown
 from lakehouse.cli._submitting import in_foreground
-from lakehouse.config import Settings, SourceConfig, load_source
+from lakehouse.config import Settings, SourceConfig, kafka_properties, load_source
 from lakehouse.errors import StepFailed
 from lakehouse.plan.records import STEPS, Step
 from lakehouse.plan.submission import FULL_RUN, MAINTENANCE_RUN, Run, application, arguments, iso
@@ -178,6 +178,8 @@ def _run(  # noqa: PLR0913, PLR0917 - options of a command
             "--table: expected --from TIME --until TIME with it, between which its rows are made "
             "again; a run without these is of all tables of its source"
         )
+    if archive is None and step == "land":
+        kafka_properties(config, settings)  # A missing address is known before a JVM starts.
     refuse_unknown(settings, config, table or ())
     run = Run(
         run_id=run_id or (new_run_id() if step == "land" else _newest_run(settings, source)),

@@ -46,7 +46,7 @@ def kafka_properties(
     raise ConfigError(
         f"source {source.name!r}: no Kafka address: expected it in LAKEHOUSE_KAFKA (a JSON object "
         f'such as {{"bootstrap.servers": "host:9092"}}), in {variable} (JSON with "extra"), '
-        f"or in {stack}, which `lakehouse up` writes"
+        f"or in {stack}, which `lakehouse up` writes; a topic archive needs none (--archive)"
     )
 
 

@@ -85,7 +85,7 @@ def _apply(work: Applying, plans: list[TablePlan], names: TableNames) -> StepOut
     cut = staged_cut(work, plans, names, staged, highs(work), stale)
     detail = cast("Mapping[str, Json]", cut.to_detail())
     counts = cast("Mapping[str, Json]", to_json_counts(laws))
-    sentence = _sentence(work, plans, staged, laws)
+    sentence = _sentence(work, plans, staged, laws, len(cut.findings))
     sentence += f"; another program wrote to {', '.join(cut.strayed)}" if cut.strayed else ""
     set_aside = any(law.quarantined for law in laws.values())
     code = 1 if cut.strayed or set_aside else 0
@@ -105,6 +105,7 @@ def _sentence(
     plans: list[TablePlan],
     staged: Mapping[str, Staged],
     laws: Mapping[tuple[str, int], Law],
+    findings: int,
 ) -> str:
     applied = sum(law.applied for law in laws.values())
     changed = sum(table.changed for table in staged.values())
@@ -112,8 +113,10 @@ def _sentence(
     keys = sum(held_keys(work, staged).values())
     broken = [f"{topic}[{number}]" for (topic, number), law in laws.items() if not law.holds]
     quarantined = sum(law.quarantined for law in laws.values())
-    tail = f"; {count_text(quarantined, 'message')} quarantined" if quarantined else ""
-    tail += f" (lakehouse report --source {work.context.source.name})" if quarantined else ""
+    told = [f"{count_text(quarantined, 'message')} quarantined"] if quarantined else []
+    told += [count_text(findings, "finding")] if findings else []
+    see = f" (lakehouse report --source {work.context.source.name})"
+    tail = f"; {', '.join(told)}{see}" if told else ""
     tail += f"; {held_text(keys)}" if keys else ""
     tail += f"; conservation fails for {', '.join(broken)}" if broken else ""
     return (

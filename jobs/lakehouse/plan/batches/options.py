@@ -6,8 +6,9 @@ with the options, or held with the reason.
 
 from __future__ import annotations
 
+import difflib
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from lakehouse.config import TableConfig
@@ -17,6 +18,8 @@ from lakehouse.plan.batches.tables import TablePlan, TopicPartition
 from lakehouse.plan.schemas.row_schema import RowSchema
 from lakehouse.plan.schemas.schema import SchemaPlan
 
+# Of two names: `nvv` is near to `nv`, `phone` not to `mobile`.
+_NEAR = 0.75
 _OR_REBUILD = "or drop the silver tables of the source and have them built again from bronze"
 
 
@@ -53,14 +56,16 @@ def with_options(
         options: What the TOML file says about the table.
         facts: What silver has and the masks want.
     """
+    unused = _unused(schemas, {*facts.stored_docs, *facts.former}, options)
     reason = (
         _needs_key(plan, options)
         or _masked_key(plan, groups, options)
+        or _mistyped_mask(unused, facts)
         or _other_mask(facts.stored_docs, options, facts.fingerprint)
         or _marked_rows(options, is_soft=facts.stored_soft)
     )
     if not reason:
-        notes = tuple(_unused(schemas, {*facts.stored_docs, *facts.former}))
+        notes = tuple(_hides_nothing(name, near) for name, near in unused.items())
         soft = options.delete == "soft"
         return replace(
             plan,
@@ -134,13 +139,38 @@ def _marked_rows(options: TableConfig, *, is_soft: bool) -> str:
     )
 
 
-def _unused(schemas: Iterable[RowSchema], columns: Iterable[str]) -> Iterator[str]:
-    """Masks that hide nothing: of none of the columns that there are or were."""
+def _mistyped_mask(unused: Mapping[str, str], facts: OptionFacts) -> str:
+    """Before a table has rows, a mask that is likely another column's lets nothing be published."""
+    slip = next((name for name, near in unused.items() if near), None)
+    if slip is None or facts.stored_docs:
+        return ""
+    return (
+        f"{_hides_nothing(slip, unused[slip])} Its values would be published as they are: correct "
+        "the name in the TOML file, or take the mask out until the column is there"
+    )
+
+
+def _hides_nothing(name: str, near: str) -> str:
+    said = f"the mask of column {name!r} hides nothing: the table has no such column"
+    return f"{said}: did you mean {near!r}?" if near else said
+
+
+def _unused(
+    schemas: Iterable[RowSchema], columns: Iterable[str], options: TableConfig
+) -> dict[str, str]:
+    """Masks of none of the columns that there are or were, and the column that each may mean."""
+    schemas = list(schemas)
     known = {name.lower() for name in columns}
     unused = [set(schema.unused_masks) for schema in schemas]
-    for name in sorted(set.intersection(*unused)) if unused else ():
-        if name.lower() not in known:
-            yield f"the mask of column {name!r} hides nothing: the table has no such column"
+    found = sorted(set.intersection(*unused)) if unused else ()
+    masked = {name.lower() for name, column in options.columns.items() if column.mask}
+    sent = sorted({column.name for schema in schemas for column in schema.columns})
+    others = [name for name in sent if name.lower() not in masked]
+    return {
+        name: next(iter(difflib.get_close_matches(name, others, n=1, cutoff=_NEAR)), "")
+        for name in found
+        if name.lower() not in known
+    }
 
 
 def _firsts(groups: Iterable[Group]) -> dict[TopicPartition, int]:

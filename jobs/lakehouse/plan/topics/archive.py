@@ -92,8 +92,9 @@ def listed_files(folder: Path) -> tuple[ArchiveFile, ...]:
         ArchiveError: There is no such folder, or not an archive in it.
     """
     if not folder.is_dir():
+        what = "not a folder" if folder.exists() else "no such folder"
         raise ArchiveError(
-            f"Topic archive {str(folder)!r}: no such folder: expected one with <topic>.jsonl files"
+            f"Topic archive {str(folder)!r}: {what}: expected one with <topic>.jsonl files"
         )
     return archive_files(folder, [path.name for path in folder.iterdir() if path.is_file()])
 

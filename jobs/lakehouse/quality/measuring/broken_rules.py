@@ -1,12 +1,14 @@
-"""Rules of persons whose conditions Spark cannot compute for the rows that are there.
+"""Rules of persons that Spark cannot compute for the rows that are there.
 
-In: tables whose metrics could not be counted. Out: the same with why their rules are broken, such
-as a bound on a column of another type. One pass counts for all tables, so that one such rule would
-take the verdicts of all; the rules are tried one by one only after that has happened.
+In: tables with their rules. Out: the same with why some of these are broken, such as one about a
+column that is not there, or a bound on one of another type. One pass counts for all tables, so that
+one such rule would take the verdicts of all; conditions are tried one by one only after that has
+happened.
 """
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -14,11 +16,12 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from lakehouse.config.rules import OwnRule
+from lakehouse.config.rules import OwnRule, read_columns
 from lakehouse.quality.judgement import Measurement
 from lakehouse.quality.measuring.landed import LandedRanges
 from lakehouse.quality.measuring.metrics import Scope, measure, session_for, silver_rows
 from lakehouse.quality.measuring.own_suites import rule_metric
+from lakehouse.quality.measuring.reference_rows import types_of
 from lakehouse.quality.measuring.silver_rows import SilverRows
 from lakehouse.quality.measuring.staged import Target
 
@@ -51,22 +54,42 @@ def measure_what_can_be(
         PySparkException: It fails for another reason than a rule.
         Py4JJavaError: The same.
     """
+    known = tuple(_without_absent_columns(spark, target) for target in targets)
     try:
-        return tuple(targets), measure(spark, source, targets, landed, scope)
+        return known, measure(spark, source, known, landed, scope)
     except _FAILURES:
-        session = session_for(spark, targets, landed)
-        told = tuple(_with_broken_rules(session, target, scope) for target in targets)
-        if not any(target.broken for target in told):
+        session = session_for(spark, known, landed)
+        told = tuple(_with_broken_rules(session, target, scope) for target in known)
+        if told == known:
             raise
         return told, measure(spark, source, told, landed, scope)
+
+
+def _without_absent_columns(spark: SparkSession, target: Target) -> Target:
+    """With the rules about columns that the table does not have as broken."""
+    if not target.rules:
+        return target
+    columns = tuple(types_of(spark, target.relation))
+    broken = {rule.name: why for rule in target.rules for why in _absent(rule, columns)}
+    return replace(target, broken=broken)
+
+
+def _absent(rule: OwnRule, columns: Sequence[str]) -> Iterator[str]:
+    known = {name.lower() for name in columns}
+    named = (*read_columns(rule.condition), *rule.unique)
+    if absent := [name for name in named if name.lower() not in known]:
+        near = difflib.get_close_matches(absent[0], columns, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else "expected one of silver"
+        yield f"the table has no column {absent[0]!r}: {rule.told}: {hint}"
 
 
 def _with_broken_rules(session: SparkSession, target: Target, scope: Scope) -> Target:
     if not target.rules:
         return target
     rows = silver_rows(session, target, scope)
-    broken = {rule.name: why for rule in target.rules for why in _why(session, rows, rule)}
-    return replace(target, broken=broken)
+    tried = (rule for rule in target.rules if rule.name not in target.broken)
+    broken = {rule.name: why for rule in tried for why in _why(session, rows, rule)}
+    return replace(target, broken={**target.broken, **broken})
 
 
 def _why(session: SparkSession, rows: SilverRows, rule: OwnRule) -> Iterator[str]:

@@ -59,7 +59,7 @@ class FailingRows:
         """Metric → whether a row is bad; none for rules that need rows, and do not refuse them."""
         own = {rule_metric(rule.name): rule for rule in self.rows.target.rules}
         tests = {
-            name: self._repeats(names) if names and self.rows.row.has_columns(names) else test
+            name: self._repeats(names) if names else test
             for name, test in self.rows.row.rule_tests.items()
             for names in [own[name].unique]
             if not own[name].at_least and not own[name].rows

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from lakehouse.config.rules import OwnRule, read_columns
+from lakehouse.config.rules import OwnRule
 from lakehouse.names import quote_ident
 from lakehouse.plan.batches.tables import TopicPartition
 from lakehouse.quality.measuring.own_suites import rule_metric
@@ -100,21 +100,15 @@ class RowTests:
     def rule_tests(self) -> dict[str, str]:
         """Metric → how often a row counts in it, for the rules of a person, in their order.
 
-        Every row breaks a rule whose columns are not there; of a broken one nothing is counted.
+        Of a broken one nothing is counted.
         """
         return {rule_metric(rule.name): self._rule_test(rule) for rule in self.target.rules}
 
     def _rule_test(self, rule: OwnRule) -> str:
         if rule.name in self.target.broken:
             return "0"
-        if not self.has_columns((*read_columns(rule.condition), *rule.unique)):
-            return "1"
         # A condition may end in a comment.
         return f"int(coalesce({rule.condition}\n, false))"
-
-    def has_columns(self, names: Iterable[str]) -> bool:
-        """Whether the table has all of some columns, in any case."""
-        return {name.lower() for name in names} <= {name.lower() for name in self.types}
 
     @property
     def has_null_key(self) -> str:

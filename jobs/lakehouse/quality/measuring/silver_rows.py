@@ -108,8 +108,7 @@ class SilverRows:
 
     def unique_hash(self, rule: OwnRule) -> str:
         """The hash of the columns of a rule that may not repeat; NULL where it has none."""
-        is_there = rule.unique and self.row.has_columns(rule.unique)
-        return self._unique_hashes(rule)[0] if is_there else "NULL"
+        return self._unique_hashes(rule)[0] if rule.unique else "NULL"
 
     def _unique_hashes(self, rule: OwnRule) -> tuple[str, str]:
         columns = [quote_ident(name) for name in rule.unique]
@@ -128,8 +127,7 @@ class SilverRows:
         )
 
     def _counts_repeats(self, rule: OwnRule) -> bool:
-        is_whole = rule.name not in self.target.broken
-        return bool(rule.unique) and is_whole and self.row.has_columns(rule.unique)
+        return bool(rule.unique) and rule.name not in self.target.broken
 
     @property
     def _hashes(self) -> tuple[str, str]:

@@ -67,11 +67,11 @@ def list_tables(
     if cut is None:
         which = f"cut {cut_id!r} is not published" if cut_id else "no cut is published yet"
         known = (
-            f"one of its cuts; the newest is {cuts[-1].cut_id}" if cuts else "a run that ends well"
+            f"one of its cuts, of which the newest is {cuts[-1].cut_id}"
+            if cuts
+            else f"a run that ends well; do `lakehouse run --source {source}`"
         )
-        raise StepFailed(
-            f"Source {source!r}: {which}: expected {known}; do `lakehouse run --source {source}`"
-        )
+        raise StepFailed(f"Source {source!r}: {which}: expected {known}")
     return table_states(cut, connector, ledger.schema_versions(source))
 
 

@@ -86,7 +86,8 @@ def _find(rows: Sequence[SchemaVersionRow], connector: str, decision: Decision) 
     found = [held for (parts, _), held in tables if parts == wanted]
     if found:
         return found[-1]
-    known = ", ".join(held_names(rows, connector)) or "none is"
+    known = ", ".join(held_names(rows, connector)) or "none is held by a schema change"
+    known += "; `lakehouse tables` says what else a table waits for"
     hint = "; one that went on has both columns: require_approval lists what it should wait for"
     raise ConfigError(
         f"table {decision.table!r}: expected one that is held: {known}"

@@ -17,7 +17,9 @@ from lakehouse.spark.transactions.doubts import Doubts
 from lakehouse.spark.transactions.marks import listed_collections, said
 
 _LOST_END = "END was lost"
-_FEWER = "fewer events landed than END counts, and later ones did"
+_FEWER = (
+    "fewer events landed than END counts, and later ones did: the others are lost or in quarantine"
+)
 OVERDUE = "not whole after the timeout"
 SURPLUS = "events came behind those that its END counts"
 # Metric of the suite `transactions` → what the state of a transaction is then.
