@@ -169,7 +169,7 @@ def test_what_waits_in_quarantine_is_reported_whichever_run_set_it_aside(ledger:
     assert told in " ".join(lakehouse("status").output.split())
 
 
-@pytest.mark.parametrize("command", ["report", "tables"])
+@pytest.mark.parametrize("command", ["report", "tables", "replay", "rebuild"])
 def test_before_the_first_run_a_command_says_what_to_do(
     ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:

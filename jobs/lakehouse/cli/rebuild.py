@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from lakehouse.cli._recorded import refuse_unknown
+from lakehouse.cli._recorded import open_ledger, refuse_unknown
 from lakehouse.cli.steps import RunId, Source, new_run_id, submit
 from lakehouse.config import Settings, load_source
 from lakehouse.plan.remaking.rebuilding import Rebuild
@@ -44,6 +44,7 @@ def _rebuild(
 ) -> None:
     settings = Settings.from_environment()
     config = load_source(source, settings)
+    open_ledger(settings, source)  # Without a catalog, no JVM has anything to do.
     refuse_unknown(settings, config, table or ())
     run = Run(
         run_id=run_id or new_run_id(REBUILD_RUN),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from lakehouse.cli._recorded import open_ledger
 from lakehouse.cli.steps import RunId, Source, new_run_id, submit
 from lakehouse.config import Settings, load_source
 from lakehouse.plan.submission import Run
@@ -21,5 +22,6 @@ def register(app: typer.Typer) -> None:
 def _replay(source: Source, run_id: RunId = None) -> None:
     settings = Settings.from_environment()
     config = load_source(source, settings)
+    open_ledger(settings, source)  # Without a catalog, no JVM has anything to do.
     run = Run(run_id=run_id or new_run_id(), from_step="apply", replay=True)
     raise typer.Exit(submit(None, config, settings, run))
