@@ -19,5 +19,7 @@ def told_everything(home: Path) -> dict[str, str]:
     defaults = Path(environment["SPARK_CONF_DIR"]) / "spark-defaults.conf"
     settings = defaults.read_text().replace("spark.log.level WARN", "spark.log.level INFO")
     settings += "spark.eventLog.enabled true\nspark.eventLog.compress false\n"
+    # A busy machine is slow with any of them.
+    settings += "spark.scheduler.listenerbus.logSlowEvent.threshold 1ms\n"
     defaults.write_text(settings + f"spark.eventLog.dir {events.as_uri()}\n")
     return environment

@@ -174,6 +174,8 @@ def session_properties(settings: Settings) -> dict[str, str]:
         "spark.sql.icu.caseMappings.enabled": "false",
         # Spark's own, and what Kafka and catalogs call otherwise.
         "spark.redaction.regex": _HIDDEN,
+        # What a listener takes a second for, Spark logs as it is: a job's start with all settings.
+        "spark.scheduler.listenerbus.logSlowEvent": "false",
         **spark_catalog_properties(settings),
     }
 
