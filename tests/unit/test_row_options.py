@@ -77,7 +77,7 @@ def test_a_mask_that_hides_nothing_is_a_finding():
 
 def test_a_mistyped_mask_lets_no_table_begin_unmasked():
     groups, wanted = [group('["a"]')], masks(cadr="drop")
-    sent = RowSchema((Column("card", ValueType(Kind.CAST, "string"), optional=True),))
+    sent = RowSchema((Column("CARD", ValueType(Kind.CAST, "string"), optional=True),))
     sent = replace(sent, unused_masks=("cadr",))
 
     def found(options: TableConfig, docs: dict[str, str]) -> TablePlan:
@@ -85,10 +85,10 @@ def test_a_mistyped_mask_lets_no_table_begin_unmasked():
 
     first = found(wanted, {})
     assert "'cadr' hides nothing" in first.hold
-    assert "did you mean 'card'? Its values would be published as they are" in first.hold
-    later = found(wanted, {"card": ""})
+    assert "did you mean 'CARD'? Its values would be published as they are" in first.hold
+    later = found(wanted, {"CARD": ""})
     assert (later.hold, len(later.notes)) == ("", 1)
-    assert later.notes[0].endswith("did you mean 'card'?")
+    assert later.notes[0].endswith("did you mean 'CARD'?")
     # One that has a mask of its own is not meant; a mask may wait for its column.
     assert found(masks(cadr="drop", card="hash"), {}).hold == ""
 

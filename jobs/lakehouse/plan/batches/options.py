@@ -164,11 +164,12 @@ def _unused(
     unused = [set(schema.unused_masks) for schema in schemas]
     found = sorted(set.intersection(*unused)) if unused else ()
     masked = {name.lower() for name, column in options.columns.items() if column.mask}
-    sent = sorted({column.name for schema in schemas for column in schema.columns})
-    others = [name for name in sent if name.lower() not in masked]
+    sent = {column.name.lower(): column.name for each in schemas for column in each.columns}
+    others = sorted(sent.keys() - masked)
+    near = {name: difflib.get_close_matches(name.lower(), others, 1, _NEAR) for name in found}
     return {
-        name: next(iter(difflib.get_close_matches(name, others, n=1, cutoff=_NEAR)), "")
-        for name in found
+        name: sent[meant[0]] if meant else ""
+        for name, meant in near.items()
         if name.lower() not in known
     }
 

@@ -75,11 +75,11 @@ def _without_absent_columns(spark: SparkSession, target: Target) -> Target:
 
 
 def _absent(rule: OwnRule, columns: Sequence[str]) -> Iterator[str]:
-    known = {name.lower() for name in columns}
+    known = {name.lower(): name for name in columns}
     named = (*read_columns(rule.condition), *rule.unique)
     if absent := [name for name in named if name.lower() not in known]:
-        near = difflib.get_close_matches(absent[0], columns, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else "expected one of silver"
+        near = difflib.get_close_matches(absent[0].lower(), known, 1)
+        hint = f"did you mean {known[near[0]]!r}?" if near else "expected one of silver"
         yield f"the table has no column {absent[0]!r}: {rule.told}: {hint}"
 
 
