@@ -14,7 +14,7 @@ from infra.state import StackState, read_state
 from infra.stopping import living_servers
 from lakehouse.config import Settings, load_sources
 from lakehouse.plan.cuts.lag import SourceLag
-from lakehouse.plan.cuts.lag_words import waiting_text
+from lakehouse.plan.cuts.lag_words import count_text
 from lakehouse.quality.reports.summary import open_quarantine
 from lakehouse.spark.control.ledger import Ledger
 from lakehouse.spark.landing.lag import measure_lag
@@ -92,7 +92,7 @@ def _quarantined(ledger: Ledger | None, lag: SourceLag) -> str:
         return ""
     cut = ledger.newest_cut(lag.source)
     waiting, is_whole = open_quarantine(ledger, lag.source, cut)
-    return waiting_text(len(waiting), is_whole=is_whole) if waiting else ""
+    return count_text(len(waiting), "message", is_whole=is_whole) if waiting else ""
 
 
 def _lags(settings: Settings, ledger: Ledger | None) -> Iterator[SourceLag]:

@@ -8,6 +8,7 @@ The rules are the project's own; topic names follow Debezium's sanitising
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import json
 import re
@@ -212,6 +213,19 @@ def split_identifier(text: str) -> tuple[str, ...] | None:
         found[1:-1].replace('""', '"') if found.startswith('"') else found
         for found in re.findall(part, text, re.DOTALL)
     )
+
+
+def near_name(name: str, names: Iterable[str], cutoff: float = 0.6) -> str:
+    """The one of some names that a mistyped one may mean, in any case; empty for none.
+
+    Args:
+        name: As a person wrote it.
+        names: Those that there are.
+        cutoff: How like they must be, 0 to 1 (Python's `difflib.get_close_matches`).
+    """
+    known = {each.lower(): each for each in names}
+    near = difflib.get_close_matches(name.lower(), known, 1, cutoff)
+    return known[near[0]] if near else ""
 
 
 def _is_ambiguous(parts: tuple[str, ...]) -> bool:

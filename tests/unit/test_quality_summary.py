@@ -35,6 +35,9 @@ from tests.expectations.samples import GOOD
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 ORDERS, ITEMS = "silver_shop.public__orders", "silver_shop.public__items"
+WAITS = QuarantineRow(
+    "shop", "shop.orders", "id", 0, 3, "orders", "bad_value", "columns n", "open", "old", START
+)
 LAW = {"landed": 7, "applied": 5, "control": 2, "pending_before": 0, "pending_after": 0}
 
 
@@ -155,10 +158,7 @@ def test_what_waits_in_quarantine_is_reported_whichever_run_set_it_aside(ledger:
     validated(ledger, {})
     landed = LandedOffsets({"shop.orders": TopicProgress("id", {0: 9})})
     published(ledger, Progress(landed).to_json())
-    row = QuarantineRow(
-        "shop", "shop.orders", "id", 0, 3, "orders", "bad_value", "columns n", "open", "old", START
-    )
-    ledger.append(QUARANTINE, [row, replace(row, offset=4, state="applied")])
+    ledger.append(QUARANTINE, [WAITS, replace(WAITS, offset=4, state="applied")])
 
     printed = lakehouse("report", "--source", "shop").output
     assert "in quarantine: 1;" in printed
@@ -315,9 +315,6 @@ def test_what_is_not_read_of_the_quarantine_is_told_as_more(ledger: Ledger) -> N
     validated(ledger, {})
     landed = LandedOffsets({"shop.orders": TopicProgress("id", {0: 50_000})})
     published(ledger, Progress(landed).to_json())
-    row = QuarantineRow(
-        "shop", "shop.orders", "id", 0, 3, "orders", "bad_value", "columns n", "open", "old", START
-    )
-    ledger.append(QUARANTINE, [replace(row, offset=offset) for offset in range(20_000)])
+    ledger.append(QUARANTINE, [replace(WAITS, offset=offset) for offset in range(20_000)])
     told = "20,000 or more messages in quarantine"
     assert told in " ".join(lakehouse("status").output.split())

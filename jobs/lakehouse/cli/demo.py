@@ -9,9 +9,9 @@ from typing import Annotated
 import typer
 
 from infra.demo.demo import run_demo
+from lakehouse.cli._submitting import INTERRUPTED
 from lakehouse.config import Settings
 
-_INTERRUPTED = 130
 # `kill` and a closed terminal end it as Ctrl-C does.
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 Keep = Annotated[
@@ -30,7 +30,7 @@ def _demo(*, keep: Keep = True) -> None:
     try:
         code = run_demo(Settings.from_environment(), keep=keep)
     except KeyboardInterrupt:
-        code = _INTERRUPTED
+        code = INTERRUPTED
     raise typer.Exit(code)
 
 

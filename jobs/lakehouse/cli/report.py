@@ -12,7 +12,7 @@ import typer
 from lakehouse.cli._recorded import open_ledger
 from lakehouse.cli.steps import Source
 from lakehouse.config import Settings, load_source
-from lakehouse.plan.cuts.lag_words import waiting_text
+from lakehouse.plan.cuts.lag_words import number_text
 from lakehouse.plan.records import QuarantineRow
 from lakehouse.quality.pages.writing import write_source_page
 from lakehouse.quality.reports.report import Report, ReportFinding, passed_by_suite
@@ -119,7 +119,7 @@ def _print_quarantine(waiting: Sequence[QuarantineRow], source: str, *, is_whole
     """The messages that wait, whichever run set them aside."""
     if not waiting:
         return
-    count = waiting_text(len(waiting), is_whole=is_whole)
+    count = number_text(len(waiting), is_whole=is_whole)
     typer.echo(f"\nin quarantine: {count}; `lakehouse replay --source {source}` tries again")
     rows = [
         (

@@ -116,8 +116,7 @@ def _print_lag(console: Console, lag: SourceLag, quarantined: str) -> None:
     cut = f"cut {lag.cut}" if lag.cut else "no cut yet"
     console.print(f"\n{lag.source}, {cut}: {lag_sentence(lag)}", markup=False, highlight=False)
     if quarantined:
-        what = "message" if quarantined == "1" else "messages"
-        told = f"{quarantined} {what} in quarantine, of which the cut has nothing"
+        told = f"{quarantined} in quarantine, of which the cut has nothing"
         console.print(f"{told}: see `lakehouse report --source {lag.source}`", style="yellow")
     if lag.unseen:
         console.print(f"Kafka was not read: {lag.unseen}", style="red", markup=False)

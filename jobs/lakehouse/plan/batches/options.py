@@ -6,12 +6,12 @@ with the options, or held with the reason.
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from lakehouse.config import TableConfig
+from lakehouse.names import near_name
 from lakehouse.plan.batches.groups import Group
 from lakehouse.plan.batches.masks import MASKED, mask_docs
 from lakehouse.plan.batches.tables import TablePlan, TopicPartition
@@ -164,14 +164,9 @@ def _unused(
     unused = [set(schema.unused_masks) for schema in schemas]
     found = sorted(set.intersection(*unused)) if unused else ()
     masked = {name.lower() for name, column in options.columns.items() if column.mask}
-    sent = {column.name.lower(): column.name for each in schemas for column in each.columns}
-    others = sorted(sent.keys() - masked)
-    near = {name: difflib.get_close_matches(name.lower(), others, 1, _NEAR) for name in found}
-    return {
-        name: sent[meant[0]] if meant else ""
-        for name, meant in near.items()
-        if name.lower() not in known
-    }
+    sent = sorted({column.name for schema in schemas for column in schema.columns})
+    others = [name for name in sent if name.lower() not in masked]
+    return {name: near_name(name, others, _NEAR) for name in found if name.lower() not in known}
 
 
 def _firsts(groups: Iterable[Group]) -> dict[TopicPartition, int]:

@@ -37,16 +37,16 @@ def duration_text(seconds: float) -> str:
     return count_text(int(seconds // size), unit)
 
 
-def count_text(count: int, what: str) -> str:
-    """A number and what is counted."""
-    return f"{count:,} {what}" + ("" if count == 1 else "s")
+def count_text(count: int, what: str, *, is_whole: bool = True) -> str:
+    """A number and what is counted, of which there may be more that were not counted."""
+    return f"{number_text(count, is_whole=is_whole)} {what}" + "s" * (count != 1 or not is_whole)
+
+
+def number_text(count: int, *, is_whole: bool) -> str:
+    """The number alone."""
+    return f"{count:,}" if is_whole else f"{count:,} or more"
 
 
 def held_text(keys: int) -> str:
     """How many keys of tables wait for a quarantined event; empty for none."""
     return f"{count_text(keys, 'key')} held by quarantined events" if keys else ""
-
-
-def waiting_text(count: int, *, is_whole: bool) -> str:
-    """How many messages wait in quarantine, where older ones may not have been read."""
-    return f"{count:,}" if is_whole else f"{count:,} or more"

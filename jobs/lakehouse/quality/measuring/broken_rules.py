@@ -8,7 +8,6 @@ happened.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -17,6 +16,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from lakehouse.config.rules import OwnRule, read_columns
+from lakehouse.names import near_name
 from lakehouse.quality.judgement import Measurement
 from lakehouse.quality.measuring.landed import LandedRanges
 from lakehouse.quality.measuring.metrics import Scope, measure, session_for, silver_rows
@@ -75,11 +75,11 @@ def _without_absent_columns(spark: SparkSession, target: Target) -> Target:
 
 
 def _absent(rule: OwnRule, columns: Sequence[str]) -> Iterator[str]:
-    known = {name.lower(): name for name in columns}
+    known = {name.lower() for name in columns}
     named = (*read_columns(rule.condition), *rule.unique)
     if absent := [name for name in named if name.lower() not in known]:
-        near = difflib.get_close_matches(absent[0].lower(), known, 1)
-        hint = f"did you mean {known[near[0]]!r}?" if near else "expected one of silver"
+        near = near_name(absent[0], columns)
+        hint = f"did you mean {near!r}?" if near else "expected one of silver"
         yield f"the table has no column {absent[0]!r}: {rule.told}: {hint}"
 
 

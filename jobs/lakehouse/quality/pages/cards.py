@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from lakehouse.plan.cuts.lag import SourceLag
-from lakehouse.plan.cuts.lag_words import count_text, lag_sentence, waiting_text
+from lakehouse.plan.cuts.lag_words import count_text, lag_sentence, number_text
 from lakehouse.plan.cuts.published import held_of
 from lakehouse.quality.pages.facts import RunFacts
 from lakehouse.quality.pages.model import Card, TableLine
@@ -75,7 +75,7 @@ def _quarantine(records: SourceRecords) -> Card:
     waiting, keys = len(records.quarantine), sum(held_of(records.cut).values())
     return Card(
         "In quarantine",
-        waiting_text(waiting, is_whole=records.is_quarantine_whole),
+        number_text(waiting, is_whole=records.is_quarantine_whole),
         f"{count_text(keys, 'key')} held",
         "warning" if waiting or keys else "passed",
     )
